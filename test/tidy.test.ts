@@ -7,36 +7,8 @@ import ts from 'typescript'
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 const FILE_LINES_MAX = 500
 const FUNCTION_LINES_MAX = 70
+const FOLDER_README_LINES_MAX = 15
 const PICTURE_OCTETS_MAX = 8192
-
-/** The layer of each folder under src/: a file imports only from its own folder or a lower layer. */
-const LAYERS: readonly (readonly string[])[] = [
-  ['base'],
-  ['telemetry', 'dns', 'yaml'],
-  ['persist', 'transport'],
-  ['zone', 'geo', 'corefile', 'kube', 'ovsdb'],
-  ['xfr', 'steering', 'plugin'],
-  ['client'],
-  ['dnsrecord'],
-  ['health'],
-  ['sources'],
-  ['peering'],
-  ['egress'],
-  ['publish'],
-  ['authority', 'cache'],
-  ['plugins', 'operator'],
-  ['server'],
-  ['explain'],
-  ['api'],
-  ['cli'],
-  ['main.ts'],
-]
-
-/** What the contract of directives may import; of `zone`, only what a handler answers from. */
-const CONTRACT_IMPORTS: readonly string[] = ['base', 'telemetry', 'corefile', 'dns', 'zone']
-
-/** What transports may import: the server hands them everything else. */
-const TRANSPORT_LAYER_MAX = 1
 
 function filesUnder(folder: string, ending: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
@@ -64,15 +36,25 @@ function topFolder(file: string): string {
   return file.split('/')[1] ?? ''
 }
 
-function layerOf(folder: string): number {
-  return LAYERS.findIndex((folders) => folders.includes(folder))
+/** What `src/FOLDER/README.md` allows the folder to import. */
+function scanImports(readme: string): string[] {
+  const [, list = ''] = /^- May import: ([^.]*)\./m.exec(readme) ?? []
+  return [...list.matchAll(/`([\w-]+)`/g)].map(([, folder = '']) => folder)
 }
+
+const FOLDERS: readonly string[] = readdirSync(join(root, 'src'), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name)
+
+/** By folder of src: the folders that it may import. */
+const ALLOWED: ReadonlyMap<string, readonly string[]> = new Map([
+  ...FOLDERS.map((name) => [name, scanImports(read(`src/${name}/README.md`))] as const),
+  ['main.ts', ['cli']],
+])
 
 /** Why `from` must not import `to`; '' if it may. */
 function breach(from: string, to: string): string {
   const [importer, imported] = [topFolder(from), topFolder(to)]
-  const [high, low] = [layerOf(importer), layerOf(imported)]
-  if (high === -1 || low === -1) return 'is in a folder that has no layer'
   if (importer === 'plugins' && imported === 'plugins') {
     const inOrder = from === 'src/plugins/order.ts'
     const sameDirective = from.split('/')[2] === to.split('/')[2]
@@ -80,18 +62,14 @@ function breach(from: string, to: string): string {
   }
   if (importer === imported) return ''
   if (to === 'src/plugins/order.ts' && importer !== 'cli') return 'only cli knows the directives'
-  if (importer === 'plugin' && !CONTRACT_IMPORTS.includes(imported))
-    return 'the contract knows no records, steering or transfers'
-  if (importer === 'transport' && low > TRANSPORT_LAYER_MAX) return 'transports know only the wire'
-  if (
-    importer === 'operator' &&
-    (to.startsWith('src/egress/agent/') || ['plugin', 'authority', 'corefile'].includes(imported))
-  )
-    return 'the operator knows no Corefile'
-  return low < high ? '' : `layer ${high} imports layer ${low}`
+  if (importer === 'operator' && to.startsWith('src/egress/agent/'))
+    return 'the operator runs on no node'
+  return ALLOWED.get(importer)?.includes(imported)
+    ? ''
+    : `src/${importer}/README.md does not allow it`
 }
 
-t.test('the layer check itself tells breaches from legal imports', async (t) => {
+t.test('the check of imports itself tells breaches from legal imports', async (t) => {
   const table = [
     { from: 'src/dns/a.ts', to: 'src/base/b.ts', ok: true },
     { from: 'src/base/b.ts', to: 'src/dns/a.ts', ok: false },
@@ -102,36 +80,63 @@ t.test('the layer check itself tells breaches from legal imports', async (t) => 
     { from: 'src/transport/udp.ts', to: 'src/plugin/handler.ts', ok: false },
     { from: 'src/operator/a.ts', to: 'src/plugin/handler.ts', ok: false },
     { from: 'src/operator/a.ts', to: 'src/kube/objects.ts', ok: true },
+    { from: 'src/operator/a.ts', to: 'src/egress/agent/client.ts', ok: false },
     { from: 'src/plugin/a.ts', to: 'src/geo/locator.ts', ok: false },
     { from: 'src/elsewhere/a.ts', to: 'src/base/b.ts', ok: false },
   ]
   for (const { from, to, ok } of table) t.equal(breach(from, to) === '', ok, `${from} -> ${to}`)
+  t.strictSame(scanImports('- May import: `a`,\n  `b-c`.\n- Begin with: `d`.'), ['a', 'b-c'])
 })
 
-t.test('imports go down the layers only', async (t) => {
-  const breaches = filesUnder('src', '.ts').flatMap((file) =>
-    importsOf(file)
-      .map((to) => ({ to, why: breach(file, to) }))
-      .filter(({ why }) => why !== '')
-      .map(({ to, why }) => `${file} -> ${to}: ${why}`),
+t.test('folders import what their README.md allows, and all of it', async (t) => {
+  const imports = filesUnder('src', '.ts').flatMap((from) =>
+    importsOf(from).map((to) => ({ from, to, why: breach(from, to) })),
   )
-  t.strictSame(breaches, [])
+  t.strictSame(
+    imports.filter(({ why }) => why !== ''),
+    [],
+  )
+  const used = new Set(imports.map(({ from, to }) => `${topFolder(from)} ${topFolder(to)}`))
+  const unused = [...ALLOWED].flatMap(([from, folders]) =>
+    folders.map((to) => `${from} ${to}`).filter((pair) => !used.has(pair)),
+  )
+  t.strictSame(unused, [])
 })
 
-t.test('docs/architecture.md lists the folders by layer', async (t) => {
-  const rows = read('docs/architecture.md').matchAll(/^\| `src\/([\w-]+)` \|/gm)
-  const listed = [...rows].map(([, folder = '']) => folder)
-  t.strictSame(
-    [...listed].sort(),
-    LAYERS.flat()
-      .filter((name) => name !== 'main.ts')
-      .sort(),
-  )
-  const layers = listed.map(layerOf)
-  t.strictSame(
-    layers,
-    [...layers].sort((a, b) => a - b),
-  )
+t.test('no folders import each other', async (t) => {
+  t.strictSame(circlesOf(ALLOWED), [])
+})
+
+/** Files that a README.md of a folder of src names, relative to it or to the root, and that do not exist. */
+function findLostFiles(folder: string, readme: string): string[] {
+  return [...readme.matchAll(/`([\w./-]*\/[\w./-]*|[\w-]+\.\w+)`/g)]
+    .map(([, path = '']) => path)
+    .filter((path) => !existsSync(join(root, folder, path)) && !existsSync(join(root, path)))
+}
+
+t.test('every folder of src has a short README.md, whose files exist', async (t) => {
+  t.strictSame(findLostFiles('src/dns', '`name/` `src/dns` `name/none.ts` `src/x` `x` `x.ts`'), [
+    'name/none.ts',
+    'src/x',
+    'x.ts',
+  ])
+  for (const name of FOLDERS) {
+    const readme = read(`src/${name}/README.md`)
+    t.match(
+      readme,
+      /^# [\s\S]*\n- May import: [\s\S]*\n- Begin with: [\s\S]*\n- Change here when: /,
+      name,
+    )
+    t.ok(readme.trimEnd().split('\n').length <= FOLDER_README_LINES_MAX, name)
+    t.strictSame(findLostFiles(`src/${name}`, readme), [], name)
+  }
+})
+
+t.test('docs/architecture.md lists the folders of src', async (t) => {
+  const [, table = ''] = /^## Folders\n([\s\S]*?)\n## /m.exec(read('docs/architecture.md')) ?? []
+  const rows = [...table.matchAll(/^\| .* \|$/gm)].join('\n')
+  const listed = [...rows.matchAll(/`([\w-]+)`/g)].map(([, name = '']) => name)
+  t.strictSame(listed.toSorted(), FOLDERS.toSorted())
 })
 
 t.test(`source files stay within ${FILE_LINES_MAX} lines`, async (t) => {
