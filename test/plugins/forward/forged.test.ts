@@ -78,7 +78,7 @@ t.test('forged replies change no answer, whatever the directives above', async (
     if (random.below(4) === 0) setImmediate(() => deceive(asked, random))
     else deceive(asked, random)
   })
-  const forward = `forward . ${upstream.address} {\nread_timeout 500ms\nmax_fails 0\n}`
+  const forward = `forward . ${upstream.address} {\nread_timeout 2s\nmax_fails 0\n}`
   const blocks = Object.entries(ZONES).map(([zone, text]) => {
     return `${zone}:{PORT} {\nbind 127.0.0.1\n${text}\n${forward}\n}\n`
   })
