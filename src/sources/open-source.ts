@@ -1,5 +1,6 @@
 import type { ResourceLease, ResourceRegistry } from '../base/resource-registry.ts'
-import { acquireCluster, isClusterRead, openApi } from './kubernetes/acquire.ts'
+import { openApi } from '../kube/open-api.ts'
+import { acquireCluster, isClusterRead } from './kubernetes/acquire.ts'
 import type { KubernetesSourceOptions } from './kubernetes/kubernetes-source.ts'
 import { acquireManifests, isManifestSourceOpen } from './manifests/acquire-manifests.ts'
 import type { OwnedSource } from './owned-source.ts'

@@ -1,7 +1,7 @@
 import { Random } from '../../base/random.ts'
 import type { ResourceLease, ResourceRegistry } from '../../base/resource-registry.ts'
-import type { ApiClient } from '../../kube/api.ts'
 import type { ApiPlace } from '../../kube/kubeconfig.ts'
+import { openApi } from '../../kube/open-api.ts'
 import { acquireSource, OwnedSource } from '../owned-source.ts'
 import type { KubernetesSourceOptions } from './kubernetes-source.ts'
 
@@ -46,21 +46,6 @@ export async function acquireCluster(
 export function isClusterRead(records: ClusterRecords, resources: ResourceRegistry): boolean {
   const sources = resources.withPrefix(OwnedSource, `${keyOf(records)} `)
   return sources.some(({ source }) => source.unreadyReason() === '')
-}
-
-export interface OpenedApi {
-  readonly api: ApiClient
-  /** A remark about the configuration for the operator; '' = none. */
-  readonly warning: string
-}
-
-/** Returns a client of the API. Throws InputError if the configuration is invalid. */
-export async function openApi(place: ApiPlace): Promise<OpenedApi> {
-  const { HttpsClient } = await import('../../kube/https-client.ts')
-  const { loadKubeConfig, warningOf } = await import('../../kube/kubeconfig.ts')
-  const load = () => loadKubeConfig(place)
-  const config = await load()
-  return { api: new HttpsClient(config, load), warning: warningOf(config) }
 }
 
 function keyOf({ kubeconfig, context, namespaces }: ClusterRecords): string {

@@ -3,9 +3,9 @@ import { InputError, type Position } from '../../base/errors.ts'
 import type { ResourceLease, ResourceRegistry } from '../../base/resource-registry.ts'
 import type { ApiClient } from '../../kube/api.ts'
 import type { ApiPlace } from '../../kube/kubeconfig.ts'
+import { type OpenedApi, openApi } from '../../kube/open-api.ts'
 import type { EndpointFiles } from '../../kube/open-endpoint.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import type { OpenedApi } from './acquire.ts'
 
 /** A cluster that a directive names. */
 export interface ClusterPlace extends ApiPlace {
@@ -75,7 +75,6 @@ async function open(place: ClusterPlace): Promise<OpenedApi> {
       const { openEndpoint } = await import('../../kube/open-endpoint.ts')
       return { api: await openEndpoint(endpoint, tls), warning: '' }
     }
-    const { openApi } = await import('./acquire.ts')
     return await openApi(place)
   } catch (error) {
     if (!(error instanceof InputError)) throw error
