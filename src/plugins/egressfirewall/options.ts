@@ -8,9 +8,9 @@ import {
   DEFAULT_LIMITS,
   type UpdateLimits,
 } from '../../egress/policies/openshift/resolved-names.ts'
+import type { ClusterPlace } from '../../kube/cluster-access.ts'
 import { nextOnce } from '../../plugin/arguments/once.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
-import type { ClusterPlace } from '../../sources/kubernetes/cluster-access.ts'
 
 const STARTUP_MS_DEFAULT = 5000
 const GATE_MS_MAX = 5000

@@ -6,13 +6,9 @@ import { type CacheDraft, scanCacheOptions, scanSeconds } from '../../cache/opti
 import { startCache } from '../../cache/start-cache.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Cidr } from '../../dns/text/address.ts'
+import { acquireAt, type ClusterPlace, faultsOfAccess } from '../../kube/cluster-access.ts'
 import type { DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
-import {
-  acquireAt,
-  type ClusterPlace,
-  faultsOfAccess,
-} from '../../sources/kubernetes/cluster-access.ts'
 import type { EarlyClients } from './early-clients.ts'
 
 /** `earlyrefresh` is at most as long as the longest TTL of a cache. */

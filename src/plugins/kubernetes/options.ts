@@ -4,6 +4,7 @@ import type { Position } from '../../base/errors.ts'
 import { didYouMean } from '../../base/nearest.ts'
 import { DELAY_MAX_MS } from '../../base/timers.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
+import type { ClusterPlace } from '../../kube/cluster-access.ts'
 import { labelSelectorFault } from '../../kube/label-selector.ts'
 import type { EndpointFiles } from '../../kube/open-endpoint.ts'
 import { scanClusterTtl, scanClusterZones } from '../../plugin/arguments/cluster-zones.ts'
@@ -14,7 +15,6 @@ import {
 } from '../../plugin/arguments/fallthrough.ts'
 import { nextOnce } from '../../plugin/arguments/once.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
-import type { ClusterPlace } from '../../sources/kubernetes/cluster-access.ts'
 
 const TTL_SECONDS_DEFAULT = 5
 const STARTUP_MS_DEFAULT = 5000

@@ -12,15 +12,15 @@ import { AddressHealth } from '../../health/address-health.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { LISTED_MAX, oneProblem, type ProblemGroup, problemOf } from '../../telemetry/problems.ts'
+import { listManifests, type ManifestStamp, stampManifest } from '../../yaml/directory.ts'
+import { DirectoryWatch, type Disturbance } from '../../yaml/directory-watch.ts'
 import type { FollowedSource } from '../source.ts'
-import { listManifests, type ManifestStamp, stampManifest } from './directory.ts'
 import type { IgnoredParts } from './file-reading.ts'
 import { directoryError, type ManifestFile, unforeseen } from './manifest-file.ts'
 import { ManifestLog } from './manifest-log.ts'
 import { type HeldPlace, ManifestStore } from './manifest-store.ts'
 import { OtherKinds } from './other-kinds.ts'
 import { readManifestFile } from './read-file.ts'
-import { DirectoryWatch, type Disturbance } from './watch.ts'
 
 /** Interval of a full check, in case the system did not report a change. */
 const POLL_MS = 5000

@@ -1,7 +1,7 @@
 import { join, relative } from 'node:path'
 import { isSystemError } from '../../base/system-error.ts'
 import { AddressHealth } from '../../health/address-health.ts'
-import { type Listing, listManifests } from './directory.ts'
+import { type Listing, listManifests } from '../../yaml/directory.ts'
 import { directoryError, type ManifestFile } from './manifest-file.ts'
 import { ManifestStore } from './manifest-store.ts'
 import { type ReadOptions, readManifestFile, readManifestOctets } from './read-file.ts'

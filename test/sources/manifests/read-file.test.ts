@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { unpackRecord } from '../../../src/dnsrecord/pack.ts'
-import { listManifests } from '../../../src/sources/manifests/directory.ts'
 import { readManifestFile } from '../../../src/sources/manifests/read-file.ts'
+import { listManifests } from '../../../src/yaml/directory.ts'
 import { recordManifest } from '../../support/manifest.ts'
 
 /** A file that was not read before. */

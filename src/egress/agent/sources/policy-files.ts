@@ -3,13 +3,9 @@ import { dirname } from 'node:path'
 import { InputError } from '../../../base/errors.ts'
 import { isSystemError } from '../../../base/system-error.ts'
 import type { Timers } from '../../../base/timers.ts'
-import {
-  listManifests,
-  type ManifestStamp,
-  noManifests,
-} from '../../../sources/manifests/directory.ts'
-import { DirectoryWatch } from '../../../sources/manifests/watch.ts'
 import { type Guarded, guarding } from '../../../telemetry/guard.ts'
+import { listManifests, type ManifestStamp, noManifests } from '../../../yaml/directory.ts'
+import { DirectoryWatch } from '../../../yaml/directory-watch.ts'
 import { PolicyFeed, type PolicyFeedOptions } from './policy-feed.ts'
 import {
   type ClientsListener,

@@ -1,11 +1,11 @@
-import { assert } from '../../base/assert.ts'
-import { InputError, type Position } from '../../base/errors.ts'
-import type { ResourceLease, ResourceRegistry } from '../../base/resource-registry.ts'
-import type { ApiClient } from '../../kube/api.ts'
-import type { ApiPlace } from '../../kube/kubeconfig.ts'
-import { type OpenedApi, openApi } from '../../kube/open-api.ts'
-import type { EndpointFiles } from '../../kube/open-endpoint.ts'
-import type { Logger } from '../../telemetry/log.ts'
+import { assert } from '../base/assert.ts'
+import { InputError, type Position } from '../base/errors.ts'
+import type { ResourceLease, ResourceRegistry } from '../base/resource-registry.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { ApiClient } from './api.ts'
+import type { ApiPlace } from './kubeconfig.ts'
+import { type OpenedApi, openApi } from './open-api.ts'
+import type { EndpointFiles } from './open-endpoint.ts'
 
 /** A cluster that a directive names. */
 export interface ClusterPlace extends ApiPlace {
@@ -42,7 +42,7 @@ export async function acquireAt<T extends object>(
   { type, options, create }: ClusterResource<T>,
 ): Promise<ResourceLease<T>> {
   // The Kubernetes modules are loaded with the first cluster.
-  const { digestOf } = await import('../../kube/kubeconfig.ts')
+  const { digestOf } = await import('./kubeconfig.ts')
   const { kubeconfig, context, endpoint, tls } = place
   // Before the configuration is loaded: the next reload then applies an edit in between.
   const digest = digestOf(place)
@@ -72,7 +72,7 @@ async function open(place: ClusterPlace): Promise<OpenedApi> {
   const { directive, position, endpoint, kubeconfig, tls } = place
   try {
     if (endpoint !== '' && kubeconfig === '') {
-      const { openEndpoint } = await import('../../kube/open-endpoint.ts')
+      const { openEndpoint } = await import('./open-endpoint.ts')
       return { api: await openEndpoint(endpoint, tls), warning: '' }
     }
     return await openApi(place)

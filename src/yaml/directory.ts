@@ -8,7 +8,7 @@ import {
   statSync,
 } from 'node:fs'
 import { join, relative, sep } from 'node:path'
-import { isSystemError } from '../../base/system-error.ts'
+import { isSystemError } from '../base/system-error.ts'
 
 /** Bounds on the directory walk. */
 const DEPTH_MAX = 8

@@ -1,8 +1,8 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { join } from 'node:path'
-import type { Clock } from '../../base/clock.ts'
-import { isSystemError } from '../../base/system-error.ts'
-import type { Timers } from '../../base/timers.ts'
+import type { Clock } from '../base/clock.ts'
+import { isSystemError } from '../base/system-error.ts'
+import type { Timers } from '../base/timers.ts'
 import { isManifest } from './directory.ts'
 
 /** Quiet time before a change is read, so that several steps of one writer are one change. */
