@@ -64,10 +64,13 @@ interface RecordDeathsParts {
 /** Logs what happens to each host when one of its sites dies: once, and when the reasons change. */
 export class RecordDeaths {
   readonly #parts: RecordDeathsParts
-  /** By host: hash of the causes that were logged, and the keys of its records. */
+  /**
+   * Hash of the causes that were logged, and the keys of the records. By host; an authoritative record, which has other
+   * sites than the ordinary ones of its host, by its key.
+   */
   readonly #logged = new Map<string, { causes: string; readonly keys: Set<string> }>()
-  /** Host by record key. */
-  readonly #hosts = new Map<string, string>()
+  /** Key in `#logged` by record key. */
+  readonly #ids = new Map<string, string>()
   readonly #budget = new LineBudget(LINES_MAX, PERIOD_MS)
   #unlogged = 0
 
@@ -75,15 +78,16 @@ export class RecordDeaths {
     this.#parts = parts
   }
 
-  note({ record, rootHost }: Publishing, known: KnownHost): void {
+  note({ record, rootHost }: Pick<Publishing, 'record' | 'rootHost'>, known: KnownHost): void {
     if (!known.isHeard) return
     const host = bareHost(rootHost)
-    if (this.#hosts.get(record.key) !== host) this.forget(record.key)
-    this.#hosts.set(record.key, host)
+    const id = record.role === 'authoritative' ? record.key : host
+    if (this.#ids.get(record.key) !== id) this.forget(record.key)
+    this.#ids.set(record.key, id)
     const deaths = this.#deathsOf(host, known)
     const causes = shortHash(deaths.map(({ site, cause }) => `${site} ${cause}`).join('\n'))
-    const logged = this.#logged.get(host) ?? { causes: '', keys: new Set<string>() }
-    this.#logged.set(host, logged)
+    const logged = this.#logged.get(id) ?? { causes: '', keys: new Set<string>() }
+    this.#logged.set(id, logged)
     logged.keys.add(record.key)
     if (logged.causes === causes) return
     logged.causes = causes
@@ -93,11 +97,11 @@ export class RecordDeaths {
   }
 
   forget(key: string): void {
-    const host = this.#hosts.get(key) ?? ''
-    this.#hosts.delete(key)
-    const keys = this.#logged.get(host)?.keys
+    const id = this.#ids.get(key) ?? ''
+    this.#ids.delete(key)
+    const keys = this.#logged.get(id)?.keys
     keys?.delete(key)
-    if (keys?.size === 0) this.#logged.delete(host)
+    if (keys?.size === 0) this.#logged.delete(id)
   }
 
   #deathsOf(

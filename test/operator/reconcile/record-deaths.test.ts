@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import { operatorDeathRules, RecordDeaths } from '../../../src/operator/reconcile/record-deaths.ts'
+import { DnsRecordView } from '../../../src/operator/record/record-view.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
 import { recordLog } from '../../support/recorded-log.ts'
 import { EAST, HOUR_MS, KEY, OperatorFixture } from './stage.ts'
@@ -106,4 +107,26 @@ t.test('the number of lines is bounded', async (t) => {
     '[INFO] and 5 more lines about the death of sites',
     '[INFO] if here dies: last.k.example.com: 192.0.2.1 is kept: no other site has an address, unless all-down of its nameservers is closed',
   ])
+})
+
+t.test('an authoritative record beside an ordinary one of its host is logged once', (t) => {
+  const { fixture } = stage()
+  const { log, lines } = recordLog()
+  const settings = { probing: PROBING, probesPeers: true, silentMs: HOUR_MS, quorum: 0 }
+  const rules = operatorDeathRules({ ...settings, holdDownMs: 0 })
+  const deaths = new RecordDeaths({ site: 'here', rules, clock: fixture.clock, log })
+  const labels = { 'kuadrant.io/authoritative-record': 'true' }
+  const objects = [
+    dnsRecord({ name: 'ordinary', spec: { healthCheck: CHECK } }),
+    dnsRecord({ name: 'authoritative', metadata: { labels } }),
+  ]
+  for (const object of [...objects, ...objects, ...objects]) {
+    const record = new DnsRecordView(object)
+    const { resource, rootHost } = record
+    if (resource.kind !== 'record') throw new Error('invalid record')
+    const records = () => [{ record, content: resource.record }]
+    deaths.note({ record, rootHost }, { sites: ['east'], isHeard: true, siteStates: [], records })
+  }
+  t.equal(lines.length, 2, lines.join('; '))
+  t.end()
 })
