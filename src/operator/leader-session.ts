@@ -119,6 +119,7 @@ export class LeaderSession {
       clusters: {
         heardMsOf: (id) => this.remotes?.heardMsOf(id) ?? Number.NEGATIVE_INFINITY,
         checkOf: (id, key) => this.remotes?.checkOf(id, key),
+        isKnown: (id) => this.remotes?.isKnown(id) ?? false,
       },
       groups: this.#groups,
       zones: this.#zones,
@@ -128,14 +129,14 @@ export class LeaderSession {
     const watched = { records, secrets, cache, onNames }
     this.#forgetOwners = owners.watch(records, '')
     this.#stopWatching = [
-      watchInputs({ ...watched, owners, onEvent }),
+      watchInputs({ ...watched, owners, onEvent, onCheck: onFinding }),
       cluster.onHealth(onEvent),
       cluster.onNames(onEvent),
       records.subscribe({ onReturn: () => this.queue.retryFailed() }),
     ]
     this.queue.start()
     if (role === 'secondary') return
-    this.remotes = createRemotes(parts, { writer, mutex, owners, resources })
+    this.remotes = createRemotes(parts, { writer, mutex, owners, resources, onCheck: onFinding })
     this.remotes.start()
   }
 
@@ -260,7 +261,7 @@ function createPeerHealth(
 
 function createRemotes(
   { cluster: local, settings, site, metrics, mayWrite }: LeaderSessionParts,
-  shared: Pick<RemoteClustersParts, 'writer' | 'mutex' | 'owners' | 'resources'>,
+  shared: Pick<RemoteClustersParts, 'writer' | 'mutex' | 'owners' | 'resources' | 'onCheck'>,
 ): RemoteClusters {
   const { remotes, shares } = settings
   const means = { local, site, metrics, mayWrite, connect: createInlineClient }

@@ -21,11 +21,15 @@ import { FakeClock, FakeTimers } from './setup.ts'
 import { toyReconciler } from './toy-reconciler.ts'
 
 const ROUNDS_MAX = 20
+/** As in `RemoteCluster`. */
+const ASK_MS = 3000
 export const REMOVAL_TIMEOUT_MS = 3_600_000
 
 /** One cluster of several, in memory, and its operator. */
 export class SimulatedSite {
+  /** Also the id of its cluster. */
   readonly name: string
+  readonly site: string
   readonly cluster = new ToyCluster()
   readonly role: DelegationRole
   readonly owners = new OwnerIndex()
@@ -35,12 +39,15 @@ export class SimulatedSite {
   #reconciler: Reconciler
   /** When the API server of each other cluster last answered. */
   readonly #heardMs = new Map<string, number>()
+  /** Other clusters whose records were read since the start. */
+  readonly #read = new Set<string>()
   readonly #remotes = new Map<SimulatedSite, RemoteReconciler>()
   /** False: the operator does nothing, and no other cluster can reach the API server. */
   isUp = true
 
-  constructor(name: string, role: DelegationRole, simulation: DelegationSimulation) {
+  constructor(name: string, role: DelegationRole, simulation: DelegationSimulation, site = name) {
     this.name = name
+    this.site = site
     this.role = role
     this.#simulation = simulation
     this.#reconciler = this.#createReconciler()
@@ -50,6 +57,7 @@ export class SimulatedSite {
   /** Starts another operator, which knows only what is in its cluster until it hears the others. */
   restart(): void {
     this.#heardMs.clear()
+    this.#read.clear()
     this.#timers = new FakeTimers()
     this.#reconciler = this.#createReconciler()
   }
@@ -76,15 +84,22 @@ export class SimulatedSite {
     const rules = { silentMs, unprobed: '', quorum: 0, holdDownMs: 0, allDown: undefined }
     const policy = new ProbePolicy([])
     return toyReconciler(this.cluster, clock, {
-      ...{ site: name, role, removalTimeoutMs: REMOVAL_TIMEOUT_MS, mutex: this.#turns, silentMs },
-      peerHealth: peerHealthOf(name, clock, { probing, timers, silentMs, log: print }),
+      ...{
+        site: this.site,
+        role,
+        removalTimeoutMs: REMOVAL_TIMEOUT_MS,
+        mutex: this.#turns,
+        silentMs,
+      },
+      peerHealth: peerHealthOf(this.site, clock, { probing, timers, silentMs, log: print }),
       deaths: new RecordDeaths({
-        ...{ site: name, clock, log: print },
+        ...{ site: this.site, clock, log: print },
         rules: { ...rules, policy, commands: new Set() },
       }),
       clusters: {
         heardMsOf: (id) => this.#heardMs.get(id) ?? Number.NEGATIVE_INFINITY,
         checkOf: (id, key) => this.#remoteCheck(id, key),
+        isKnown: (id) => this.#read.has(id),
       },
       owners: {
         rivalOf: (record) => this.owners.rivalOf(record),
@@ -94,10 +109,10 @@ export class SimulatedSite {
     })
   }
 
-  /** Of a cluster that was heard since the start, as its cached records have it. */
+  /** Of a cluster whose records were read since the start, as they are cached. */
   #remoteCheck(id: string, key: string): HealthCheck | undefined {
     const other = this.#simulation.sites.find(({ name }) => name === id)
-    if (other === undefined || !this.#heardMs.has(id)) return undefined
+    if (other === undefined || !this.#read.has(id)) return undefined
     for (const source of sourcesIn(other, key)) {
       const resource = other.cluster.record(source)?.resource
       if (resource?.kind === 'record') return resource.record.healthCheck
@@ -125,7 +140,7 @@ export class SimulatedSite {
       clock: this.#simulation.clock,
       ownUid: this.name,
       cluster: other.name,
-      site: this.name,
+      site: this.site,
     })
     this.#remotes.set(other, reconciler)
   }
@@ -152,7 +167,10 @@ export class SimulatedSite {
 
   async pass(ms: number): Promise<void> {
     const nowMs = this.#simulation.clock.monotonic()
-    for (const { isUp, name } of this.#remotes.keys()) if (isUp) this.#heardMs.set(name, nowMs)
+    const isAsking = nowMs % ASK_MS < ms
+    for (const { isUp, name } of this.#remotes.keys()) {
+      if (isUp && isAsking) this.#heardMs.set(name, nowMs)
+    }
     if (this.isUp) await this.#timers.advance(ms)
   }
 
@@ -162,6 +180,7 @@ export class SimulatedSite {
     for (const key of keys()) await this.#reconciler.reconcile(key)
     for (const [other, reconciler] of this.#remotes) {
       if (!other.isUp) continue
+      this.#read.add(other.name)
       for (const key of [...other.cluster.records.keys()].sort()) await reconciler.reconcile(key)
       for (const key of keys()) await reconciler.sweep(key)
     }
@@ -218,8 +237,8 @@ export class DelegationSimulation {
     }
   }
 
-  add(name: string, role: DelegationRole = 'primary'): SimulatedSite {
-    const site = new SimulatedSite(name, role, this)
+  add(name: string, role: DelegationRole = 'primary', siteName = name): SimulatedSite {
+    const site = new SimulatedSite(name, role, this, siteName)
     for (const other of this.sites) {
       if (role === 'primary') site.follow(other)
       if (other.role === 'primary') other.follow(site)

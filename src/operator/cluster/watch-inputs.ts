@@ -1,5 +1,6 @@
-import { type ApiObject, textOf } from '../../kube/api.ts'
+import { type ApiObject, type JsonValue, textOf } from '../../kube/api.ts'
 import type { Informer } from '../../kube/informer.ts'
+import { authoritativeKey } from '../delegation/authoritative-record.ts'
 import type { OwnerIndex } from '../delegation/owner-index.ts'
 import { isReadyForDelegation } from '../delegation/remote-statuses.ts'
 import { SourceIndex } from '../delegation/source-index.ts'
@@ -18,6 +19,8 @@ interface TriggerParts {
   readonly onNames?: (listener: (key: string) => void) => () => void
   /** The record is to be reconciled. */
   readonly onEvent: (key: string) => void
+  /** A health check of a record that delegates to this authoritative record may have changed. */
+  readonly onCheck: (authoritativeKey: string) => void
 }
 
 /**
@@ -26,11 +29,16 @@ interface TriggerParts {
  * unsubscribes.
  */
 export function watchInputs(parts: TriggerParts): () => void {
-  const { records, secrets, cache, owners, onNames = () => () => {}, onEvent } = parts
+  const { records, secrets, cache, owners, onNames = () => () => {}, onEvent, onCheck } = parts
   const sources = new SourceIndex()
   const notify = (record: DnsRecordView): void => {
     for (const key of record.role === 'derived' ? ownersOf(record) : [record.key]) onEvent(key)
     if (record.role === 'authoritative') for (const key of sources.of(record.key)) onEvent(key)
+  }
+  // The check is no part of the authoritative record, which is not written when the check changes.
+  const noteCheck = (record: DnsRecordView, check?: JsonValue, before?: JsonValue): void => {
+    if (record.role !== 'delegating' || isSame(check, before)) return
+    onCheck(authoritativeKey(record))
   }
   // An authoritative record that one source wrote is news to its other sources. A list contains
   // only the final state, which may include changes of others from before our write.
@@ -40,17 +48,20 @@ export function watchInputs(parts: TriggerParts): () => void {
     onAdd: (_, object, isListed) => {
       const record = new DnsRecordView(object)
       sources.add(record)
+      noteCheck(record, record.spec.healthCheck)
       if (!isKnown(record, isListed)) notify(record)
     },
     onUpdate: (_, object, beforeObject, isListed) => {
       const [record, before] = [new DnsRecordView(object), new DnsRecordView(beforeObject)]
       sources.remove(before)
       sources.add(record)
+      noteCheck(record, record.spec.healthCheck, before.spec.healthCheck)
       if (isChanged(record, before) && !isKnown(record, isListed)) notify(record)
     },
     onDelete: (_, before) => {
       const record = new DnsRecordView(before)
       sources.remove(record)
+      noteCheck(record, undefined, record.spec.healthCheck)
       notify(record)
     },
   })

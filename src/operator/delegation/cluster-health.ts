@@ -4,7 +4,7 @@ import { outOf } from '../../dnsrecord/site-facts.ts'
 import { validateEndpoint } from '../../dnsrecord/validate/dns-record.ts'
 import { findDownTargets } from '../../health/down-targets.ts'
 import { listTargets, type PeerEndpoint, type SiteState } from '../../peering/peer-endpoint.ts'
-import type { QuorumPeer } from '../../peering/quorum/heard-sites.ts'
+import { HEARD_MS, type QuorumPeer } from '../../peering/quorum/heard-sites.ts'
 import { printProbed, toPeerEndpoint } from '../../peering/to-peer-endpoint.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { type HealthFacts, SILENT } from '../peers/peer-health.ts'
@@ -19,12 +19,21 @@ export interface FollowedClusters {
   heardMsOf(cluster: string): number
   /** The health check of one of its records that delegate to this authoritative record. */
   checkOf(cluster: string, authoritativeKey: string): HealthCheck | undefined
+  /** True once its records were read. */
+  isKnown(cluster: string): boolean
 }
 
 export const NO_CLUSTERS: FollowedClusters = {
   heardMsOf: () => Number.NEGATIVE_INFINITY,
   checkOf: () => undefined,
+  isKnown: () => false,
 }
+
+/**
+ * Least silence after which addresses are removed. An API server is asked every 3 s, and its return is noticed only if
+ * the checks which sites are heard have seen the silence.
+ */
+const SILENT_MS_MIN = HEARD_MS + 2000
 
 interface ClusterScene {
   readonly view: Pick<ClusterView, 'record' | 'healthOf'>
@@ -32,6 +41,8 @@ interface ClusterScene {
   readonly clusters: FollowedClusters
   /** Monotonic milliseconds at which this operator started: for how long it could have heard the others. */
   readonly startMs: number
+  /** How long a silent site keeps its addresses that no check finds up. */
+  readonly silentMs: number
 }
 
 /**
@@ -41,7 +52,7 @@ interface ClusterScene {
  */
 export function clusterFacts(whole: Publishing, scene: ClusterScene): HealthFacts | undefined {
   const { record } = whole
-  const { view, clusters, startMs } = scene
+  const { view, clusters, startMs, silentMs } = scene
   const parts = readOwnedParts(record)
   const foreign = parts.filter(({ owner }) => owner.cluster !== '')
   if (foreign.length === 0) return undefined
@@ -68,11 +79,14 @@ export function clusterFacts(whole: Publishing, scene: ClusterScene): HealthFact
     ...ids.map((id) => clusters.checkOf(id, record.key)),
   ]
   const healthCheck = checks.find((check) => check !== undefined)
+  const unread = states.filter(({ exporter }) => !clusters.isKnown(exporter))
   const endpoints = ours.flatMap((part) => validOf(part, rootHost))
   return {
     publishing: { ...whole, content: { ...whole.content, endpoints, healthCheck } },
     followed: states.map(({ site, exporter }) => new ClusterPeer(exporter, site, clusters)),
     quorum: 0,
+    uncheckedSites: new Set(healthCheck === undefined ? unread.map(({ site }) => site) : []),
+    silentMs: Math.max(silentMs, SILENT_MS_MIN),
     own: ours.flatMap((part) => endpointsOf(part, scene.site, rootHost)),
     health: joinHealth(keys.map((key) => view.healthOf(key))),
     siteStates: states,

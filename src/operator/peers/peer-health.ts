@@ -34,6 +34,7 @@ const REASONS: Readonly<Record<DecidedBy, string>> = {
   start: 'it was down before the operator started',
   nothing: '',
 }
+const NO_SITES: ReadonlySet<string> = new Set()
 export const SILENT = 'its site is silent'
 /** As for our own addresses. */
 const UP_EVENT = { type: 'Normal', reason: 'AddressUp' } as const
@@ -65,6 +66,10 @@ export interface HealthFacts {
   readonly followed: readonly (QuorumPeer & { readonly id: string })[]
   /** Missing = the number that is set for sites. */
   readonly quorum?: number
+  /** Missing = the silence that is set for sites. */
+  readonly silentMs?: number
+  /** Sites whose health checks are not known since the start: what was decided about their addresses is kept. */
+  readonly uncheckedSites?: ReadonlySet<string>
   readonly own: readonly PeerEndpoint[]
   readonly health: OwnHealth
   /** Of other sites, one per site. */
@@ -96,8 +101,9 @@ interface Group {
 interface Known {
   readonly group: Group
   /** Addresses that were down at `openedMs`, which is monotonic milliseconds. */
-  readonly wasDown: ReadonlySet<string>
-  readonly openedMs: number
+  wasDown: ReadonlySet<string>
+  openedMs: number
+  uncheckedSites: ReadonlySet<string>
   /** Addresses that are down, with the reasons. */
   down: ReadonlyMap<string, string>
 }
@@ -118,7 +124,8 @@ export class PeerHealth {
   }
 
   settle(facts: HealthFacts): PeerDecisions {
-    const { publishing, health, siteStates } = facts
+    const { publishing, health, siteStates, silentMs = this.#parts.silentMs } = facts
+    const { uncheckedSites = NO_SITES } = facts
     const { clock, probing } = this.#parts
     const { record, rootHost } = publishing
     const { key } = record
@@ -127,6 +134,13 @@ export class PeerHealth {
     const ofRecord = { publishing, own: facts.own, findings: findingsOf(health) }
     const { own, findings, checkedKey, observed: before } = this.#hosts.put(ofRecord)
     const nowMs = clock.monotonic()
+    if (uncheckedSites.size < known.uncheckedSites.size) {
+      // Their addresses are probed from here on.
+      known.openedMs = nowMs
+      const found = [...known.down].filter(([, reason]) => reason !== SILENT)
+      known.wasDown = new Set(found.map(([address]) => address))
+    }
+    known.uncheckedSites = uncheckedSites
     const earlier = this.#earlierOf(key, known)
     if (nowMs >= earlier.heardMs) probing?.recall(key, [])
     const settled = group.quorum.settle({
@@ -145,10 +159,10 @@ export class PeerHealth {
     const nextMs = Math.min(
       settled.dueMs ?? Infinity,
       isRecalling ? earlier.heardMs : Infinity,
-      ...this.#silencesAfter(siteStates, nowMs),
+      ...siteStates.map(({ seenMs }) => seenMs + silentMs).filter((ms) => ms > nowMs),
     )
     const wasDown = known.down
-    known.down = this.#downOf({ own, siteStates }, settled, wasDown, nowMs)
+    known.down = this.#downOf({ own, siteStates }, settled, known, { nowMs, silentMs })
     this.#recordEvents({ publishing, own, siteStates }, wasDown, known.down)
     const isExporter = checkedKey === key || checkedKey === ''
     return {
@@ -175,15 +189,17 @@ export class PeerHealth {
   #downOf(
     { own, siteStates }: Pick<HealthFacts, 'own' | 'siteStates'>,
     { decisions }: Settled,
-    before: ReadonlyMap<string, string>,
-    nowMs: number,
+    { down: before, uncheckedSites }: Known,
+    { nowMs, silentMs }: { readonly nowMs: number; readonly silentMs: number },
   ): ReadonlyMap<string, string> {
-    const silent = findSilentSites(siteStates, nowMs, this.#parts.silentMs)
+    const silent = findSilentSites(siteStates, nowMs, silentMs)
     const down = new Map<string, string>()
     for (const [address, endpoints] of findForeign({ own, siteStates })) {
       const { outcome, by } = decisions.get(address) ?? { outcome: 'unknown', by: 'nothing' }
       if (outcome === 'down') down.set(address, before.get(address) ?? REASONS[by])
-      else if (outcome !== 'up' && endpoints.every(({ site }) => silent.has(site)))
+      if (outcome === 'down' || outcome === 'up') continue
+      const isKept = before.has(address) && endpoints.every(({ site }) => uncheckedSites.has(site))
+      if (isKept || endpoints.every(({ site }) => silent.has(site)))
         down.set(address, before.get(address) ?? SILENT)
     }
     return down
@@ -211,10 +227,6 @@ export class PeerHealth {
     }
   }
 
-  #silencesAfter(siteStates: readonly SiteState[], nowMs: number): number[] {
-    return siteStates.map(({ seenMs }) => seenMs + this.#parts.silentMs).filter((ms) => ms > nowMs)
-  }
-
   /** Finds the quorum of a record's nameservers. The first time, it recalls what is written in the cluster. */
   #open({ publishing, followed, quorum, local, merged }: HealthFacts): Known {
     const { key } = publishing.record
@@ -231,7 +243,8 @@ export class PeerHealth {
     group.keys.add(key)
     const wasDown = new Set(down.keys())
     if (down.size > 0) group.memory.note(key, wasDown)
-    const opened = { group, down, wasDown, openedMs: clock.monotonic() }
+    const openedMs = clock.monotonic()
+    const opened = { group, down, wasDown, openedMs, uncheckedSites: NO_SITES }
     this.#known.set(key, opened)
     return opened
   }

@@ -73,6 +73,8 @@ interface RemoteClusterParts {
   readonly mayWrite: () => boolean
   /** Claims the id for this cluster; returns why it can't have the id; '' = it can. */
   readonly claim: (id: string) => string
+  /** As in `TriggerParts`. */
+  readonly onCheck: (authoritativeKey: string) => void
   readonly onReconcile: (key: string) => void
   readonly onForget: (key: string) => void
 }
@@ -137,6 +139,11 @@ export class RemoteCluster {
   }
 
   /** As in `FollowedClusters`. */
+  get isKnown(): boolean {
+    return this.#reconciler !== undefined && this.#informer.isSynced
+  }
+
+  /** As in `FollowedClusters`. */
   checkOf(authoritativeKey: string): HealthCheck | undefined {
     for (const key of [...this.#sources.of(authoritativeKey)].sort()) {
       const resource = viewOf(this.#cache.get(key))?.resource
@@ -182,6 +189,8 @@ export class RemoteCluster {
       await this.#wait(backoff.next())
       if (this.#isClosed) return
     }
+    // Its records are served from here on, which may be before it is asked.
+    this.#heardMs = this.#means.clock.monotonic()
     this.#inform()
     await this.#informer.synced()
     if (!this.#isClosed) this.#follow()
@@ -248,7 +257,7 @@ export class RemoteCluster {
    * records that were deleted while it was not followed.
    */
   #follow(): void {
-    const { local, owners, name } = this.#parts
+    const { local, owners, name, onCheck } = this.#parts
     const { recordInformer, secretInformer } = local
     const onEvent = (key: string): void => {
       this.#queue.add(key)
@@ -277,6 +286,7 @@ export class RemoteCluster {
         cache: this.#cache,
         owners,
         onEvent,
+        onCheck,
       }),
       recordInformer.subscribe({
         onAdd: (key, object) => this.#reconsider(key, object),

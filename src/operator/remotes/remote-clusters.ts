@@ -49,6 +49,8 @@ export interface RemoteClustersParts {
   readonly site: string
   readonly settings: RemoteSettings
   readonly mayWrite: () => boolean
+  /** As in `TriggerParts`. */
+  readonly onCheck: (authoritativeKey: string) => void
   readonly connect: (config: InlineKubeconfig) => Promise<ApiClient>
   readonly metrics: RemoteMetrics
 }
@@ -89,6 +91,8 @@ export class RemoteClusters {
   readonly #parts: RemoteClustersParts
   readonly #secrets: Informer
   readonly #entries = new Map<string, Entry>()
+  /** When clusters last answered that were followed with an earlier kubeconfig, by id. */
+  readonly #heardMs = new Map<string, number>()
   readonly #orphans: OrphanCollector
   readonly #closing = new Set<Promise<void>>()
   #ownUid = ''
@@ -150,12 +154,18 @@ export class RemoteClusters {
 
   /** As in `FollowedClusters`. */
   heardMsOf(id: string): number {
-    return this.#byId(id)?.heardMs ?? Number.NEGATIVE_INFINITY
+    const beforeMs = this.#heardMs.get(id) ?? Number.NEGATIVE_INFINITY
+    return Math.max(this.#byId(id)?.heardMs ?? beforeMs, beforeMs)
   }
 
   /** As in `FollowedClusters`. */
   checkOf(id: string, authoritativeKey: string): HealthCheck | undefined {
     return this.#byId(id)?.checkOf(authoritativeKey)
+  }
+
+  /** As in `FollowedClusters`. */
+  isKnown(id: string): boolean {
+    return this.#byId(id)?.isKnown ?? false
   }
 
   #byId(id: string): RemoteCluster | undefined {
@@ -288,6 +298,7 @@ export class RemoteClusters {
   #drop(key: string): void {
     const entry = this.#entries.get(key)
     if (entry === undefined) return
+    if (entry.id !== '') this.#heardMs.set(entry.id, this.heardMsOf(entry.id))
     this.#entries.delete(key)
     this.#parts.metrics.forgetRemoteCluster(entry.name)
     this.#end(entry.cluster)

@@ -26,6 +26,8 @@ class Stage {
   readonly api = new ApiDouble()
   readonly timers = new FakeTimers()
   readonly keys: string[] = []
+  /** Authoritative records whose health check changed. */
+  readonly checked: string[] = []
   readonly cache: ObjectCache
   /** Reports that a record which shares a name with this one changed. */
   share: (key: string) => void = () => {}
@@ -60,6 +62,7 @@ class Stage {
         return () => {}
       },
       onEvent: (key) => this.keys.push(key),
+      onCheck: (key) => this.checked.push(key),
     })
   }
 
@@ -176,3 +179,32 @@ t.test(
     t.strictSame(await stage.heard(), [`a/${AUTHORITATIVE}`, 'a/app'])
   },
 )
+
+t.test('a health check of a delegating record is news to its authoritative record', async (t) => {
+  const stage = new Stage(t)
+  const object = dnsRecord()
+  const { providerRef: _, ...spec } = object.spec as ApiObject
+  const delegating = (resourceVersion: string, more: ApiObject): ApiObject => {
+    const metadata = { ...Object(object.metadata), resourceVersion }
+    return { ...object, metadata, spec: { ...spec, delegate: true, ...more } }
+  }
+  const check = (interval: string) => ({ healthCheck: { protocol: 'TCP', port: 443, interval } })
+  ;(await stage.asked()).reply(200, listBody('10', [delegating('9', check('5s'))]))
+  const watch = (await stage.asked()).stream()
+  stage.watch()
+  await stage.heard()
+  const news = (): number => stage.checked.splice(0).length
+  t.equal(news(), 1, 'a new session')
+  let version = 20
+  for (const { change, type = 'MODIFIED', more, want } of [
+    { change: 'another interval', more: check('6s'), want: 1 },
+    { change: 'none', more: check('6s'), want: 0 },
+    { change: 'no check', more: {}, want: 1 },
+    { change: 'the check again', more: check('6s'), want: 1 },
+    { change: 'deleted', type: 'DELETED', more: check('6s'), want: 1 },
+  ] as const) {
+    watch.event(type, delegating(`${version++}`, more))
+    await stage.heard()
+    t.equal(news(), want, change)
+  }
+})

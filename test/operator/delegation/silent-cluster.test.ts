@@ -244,3 +244,41 @@ t.test('what happens if a cluster dies is logged', async (t) => {
     wanted,
   )
 })
+
+t.test('a short silent-site does not remove clusters between two questions', async (t) => {
+  const it = await stage({ silentMs: 1000, checked: [] })
+  const all = `${OURS},${BOSTON}`
+  let found = ''
+  const expect = (want: string) => () => {
+    found = served(it.dublin) === want ? found : served(it.dublin)
+  }
+  await it.simulation.pass(60, expect(all))
+  t.equal(found, '', 'all are heard')
+  it.others[0]!.isUp = false
+  await it.simulation.pass(15)
+  t.equal(served(it.dublin), OURS)
+  it.others[0]!.isUp = true
+  await it.simulation.pass(5)
+  t.equal(served(it.dublin), all, 'after the return')
+})
+
+t.test('a restart keeps what the check of a dead cluster found', async (t) => {
+  const it = await stage({ checked: ['boston'] })
+  it.dead.add(BOSTON)
+  it.others[0]!.isUp = false
+  await it.simulation.pass(downS)
+  t.equal(served(it.dublin), OURS)
+  it.dublin.restart()
+  let found = ''
+  const expectOurs = (): void => {
+    found = served(it.dublin) === OURS ? found : served(it.dublin)
+  }
+  await it.simulation.pass(60, expectOurs)
+  t.equal(found, '', 'while it is dead')
+  it.others[0]!.isUp = true
+  await it.simulation.pass(60, expectOurs)
+  t.equal(found, '', 'while its API server answers')
+  it.dead.clear()
+  await it.simulation.pass(upS)
+  t.equal(served(it.dublin), `${OURS},${BOSTON}`)
+})

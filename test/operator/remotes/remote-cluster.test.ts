@@ -50,6 +50,8 @@ class Stage {
   readonly timers = new FakeTimers()
   readonly clock = new FakeClock()
   readonly claimed: string[] = []
+  /** Authoritative records whose health check changed. */
+  readonly checked: string[] = []
   watch: Stream | undefined
   readonly #local: Cluster
   readonly #localApi = new ApiDouble()
@@ -91,6 +93,7 @@ class Stage {
         this.claimed.push(id)
         return ''
       },
+      onCheck: (key) => this.checked.push(key),
       onReconcile: () => {},
       onForget: () => {},
     })
@@ -246,6 +249,13 @@ t.test('the health check of its records is known by their authoritative record',
   const key = authoritativeKey(new DnsRecordView(checked))
   t.equal(remote.checkOf(key)?.intervalMs, 7000)
   t.equal(remote.checkOf('a/another'), undefined)
+  t.strictSame(stage.checked, [key], 'it is news once it is known')
+  const metadata = { resourceVersion: '12' }
+  const unchecked = dnsRecord({ name: 'checked', metadata, spec: { delegate: true } })
+  stage.watch!.event('MODIFIED', unchecked)
+  await stage.pass(1, () => {})
+  t.strictSame(stage.checked, [key, key], 'and when it ends')
+  t.equal(remote.checkOf(key), undefined)
 })
 
 t.test(

@@ -5,6 +5,7 @@ import type { ApiObject } from '../../../src/kube/api.ts'
 import { Cluster } from '../../../src/operator/cluster/cluster.ts'
 import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
 import { OwnerIndex } from '../../../src/operator/delegation/owner-index.ts'
+import { shortHash } from '../../../src/operator/record/short-hash.ts'
 import { RemoteClusters } from '../../../src/operator/remotes/remote-clusters.ts'
 import { createLogger } from '../../../src/telemetry/log.ts'
 import { ApiDouble, listBody, type Stream, turns } from '../../support/api-double.ts'
@@ -76,6 +77,7 @@ class OperatorFixture {
       shares: [],
       settings: { secretNamespace: 'system', secretLabel: 'x', leaveMs: 60_000 },
       mayWrite: () => true,
+      onCheck: () => {},
       connect: ({ server }) => this.#connect(server),
       metrics: {
         countRemoteReconcile() {},
@@ -174,6 +176,27 @@ t.test('if there are too many clusters, each is followed once there is room', as
   t.strictSame(servers.splice(0), [serverOf(CLUSTERS_MAX)], 'the next one has the place of another')
   t.match(clusters.note, new RegExp(`cluster c${CLUSTERS_MAX + 1}: more than 100 clusters`))
 })
+
+t.test(
+  'a cluster with another kubeconfig, or without one, was heard when it last answered',
+  async (t) => {
+    const fixture = new OperatorFixture(t, [clusterSecret(0)])
+    const { clusters } = fixture
+    const id = shortHash(`uid of ${serverOf(0)}`)
+    t.equal(clusters.heardMsOf(id), Number.NEGATIVE_INFINITY)
+    clusters.start()
+    await fixture.pass(1)
+    const heardMs = clusters.heardMsOf(id)
+    t.not(heardMs, Number.NEGATIVE_INFINITY, 'heard before its records are served')
+    fixture.hold()
+    fixture.event('MODIFIED', clusterSecret(0, '2'))
+    await fixture.pass()
+    t.equal(clusters.heardMsOf(id), heardMs, 'another kubeconfig')
+    fixture.event('DELETED', clusterSecret(0, '3'))
+    await fixture.pass()
+    t.equal(clusters.heardMsOf(id), heardMs, 'no Secret')
+  },
+)
 
 t.test('a cluster is followed while there is a Secret of it', async (t) => {
   const broken = (index: number) => {
