@@ -28,12 +28,14 @@ export function composeOwnFacts(
 
 /**
  * The facts of a delegating record of another cluster: with what its own operator found, if that is Sextant.
- * `ownSite`: of this cluster; another one can't have its name. `fault`: of the other operator's annotation; '' = none.
+ * `ownSite`: of this cluster, and `sites`: of the clusters that contribute, too; another one can't have their names.
+ * `fault`: of the other operator's annotation; '' = none.
  */
 export function composeForeignFacts(
   publishing: Publishing,
   cluster: string,
   ownSite: string,
+  sites: ReadonlySet<string>,
 ): { readonly facts: OwnerFacts; readonly fault: string } {
   const { record } = publishing
   const text = record.annotation(SITES_ANNOTATION)
@@ -44,14 +46,15 @@ export function composeForeignFacts(
     const fault = text === '' ? '' : `annotation ${SITES_ANNOTATION} of its operator ${found}`
     return { facts: { ...own, name: '' }, fault }
   }
-  const isOurs = found.site === ownSite
+  const isTaken = found.site === ownSite || sites.has(found.site)
+  const whose = found.site === ownSite ? 'this cluster' : 'another cluster'
   const { down, strays } = splitDown(publishing, found.parts[0]?.down ?? {})
-  const fault = isOurs
-    ? `its operator uses the site name ${ownSite}, the name of this cluster; give each cluster its own --site`
+  const fault = isTaken
+    ? `its operator uses the site name ${found.site}, the name of ${whose}; give each cluster its own --site`
     : strays.length > 0
       ? `its operator reports health of addresses that the record lacks: ${strays.slice(0, NAMED_MAX).join(', ')}; these reports are ignored`
       : ''
-  return { facts: { ...own, name: '', site: isOurs ? cluster : found.site, down }, fault }
+  return { facts: { ...own, name: '', site: isTaken ? cluster : found.site, down }, fault }
 }
 
 /** Separates the addresses of a record from others. */

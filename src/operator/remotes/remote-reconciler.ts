@@ -11,7 +11,7 @@ import type { Owners } from '../delegation/owner-index.ts'
 import { planDelegate } from '../delegation/plan-delegate.ts'
 import { planDepartures, planUndelegate } from '../delegation/plan-finalize.ts'
 import { isReadyForDelegation } from '../delegation/remote-statuses.ts'
-import { readOwners } from '../delegation/whole.ts'
+import { readOwnedParts, readOwners } from '../delegation/whole.ts'
 import { type GroupDirectory, NO_GROUPS } from '../groups/group-set.ts'
 import { decide } from '../plan/decide.ts'
 import { NO_CHANGE, type Plan, planRefuse } from '../plan/plan.ts'
@@ -150,7 +150,12 @@ export class RemoteReconciler {
         }
         const membership = groups.membershipOf(seen.key, group, action.publishing)
         if (membership === 'pending') return NO_CHANGE
-        const { facts, fault: note } = composeForeignFacts(action.publishing, cluster, site)
+        const { facts, fault: note } = composeForeignFacts(
+          action.publishing,
+          cluster,
+          site,
+          otherSites(authoritative, cluster),
+        )
         const unknown = { report: undefined, healthy: undefined, counts: undefined }
         const conflicts = findPartConflicts(seen, facts.site, scene)
         const about = { authoritative, membership, cluster, site, note, conflicts, ...unknown }
@@ -205,6 +210,15 @@ export class RemoteReconciler {
       .filter((owner) => owner.cluster === cluster && !present.has(owner.id))
       .map(({ id }) => id)
   }
+}
+
+/** The sites of other clusters that contribute to an authoritative record. */
+function otherSites(
+  authoritative: DnsRecordView | undefined,
+  cluster: string,
+): ReadonlySet<string> {
+  const parts = authoritative === undefined ? [] : readOwnedParts(authoritative)
+  return new Set(parts.flatMap(({ owner, site }) => (owner.cluster === cluster ? [] : [site])))
 }
 
 /** The group that the operator of the record's cluster reports; '' = none. */

@@ -262,6 +262,22 @@ t.test('a short silent-site does not remove clusters between two questions', asy
   t.equal(served(it.dublin), all, 'after the return')
 })
 
+t.test('of two clusters with one site name, each is heard for itself', async (t) => {
+  const simulation = new DelegationSimulation(60_000)
+  const dublin = simulation.add('dublin')
+  const others = ['boston', 'chicago'].map((name) => simulation.add(name, 'secondary', 'america'))
+  for (const [i, site] of [dublin, ...others].entries()) {
+    site.delegate('app', [address(HOST, [OURS, BOSTON, CHICAGO][i]!)])
+  }
+  await simulation.pass(20)
+  const messages = others.map((site) => site.ready('app', dublin))
+  const isNamed = messages.filter((one) => one.includes('the name of another cluster'))
+  t.equal(isNamed.length, 1, messages.join('; '))
+  others[0]!.isUp = false
+  await simulation.pass(70)
+  t.equal(served(dublin), `${OURS},${CHICAGO}`)
+})
+
 t.test('a restart keeps what the check of a dead cluster found', async (t) => {
   const it = await stage({ checked: ['boston'] })
   it.dead.add(BOSTON)
