@@ -2,7 +2,7 @@ import { outOf, SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
 import { printProbed } from '../../peering/to-peer-endpoint.ts'
 import type { RecordConflicts } from '../conflicts/record-conflicts.ts'
 import type { Publishing } from '../plan/decide.ts'
-import { type Plan, planStatus } from '../plan/plan.ts'
+import { joinNotes, type Plan, planStatus } from '../plan/plan.ts'
 import type { Write } from '../plan/write.ts'
 import { annotationsOf } from '../record/sites-annotation.ts'
 import { readSpecEndpoints, type SpecEndpoint } from '../record/spec-endpoint.ts'
@@ -22,6 +22,8 @@ interface ServeFacts {
   readonly zone: ZoneState
   /** Whether the installed definition has the fields of `TargetCounts`. */
   readonly hasCounts: boolean
+  /** More for the Ready condition; '' = nothing. */
+  readonly note: string
 }
 
 /**
@@ -30,7 +32,7 @@ interface ServeFacts {
  */
 export function planServe(
   publishing: Publishing,
-  { conflicts, zone: known, hasCounts }: ServeFacts,
+  { conflicts, zone: known, hasCounts, note }: ServeFacts,
   nowMs: number,
 ): Plan {
   const { record, zone, provider } = publishing
@@ -43,7 +45,7 @@ export function planServe(
   const relabel: Write[] = isServed ? [] : [{ kind: 'put', record: desired, over: record }]
   const ready = conflicts.isWhole
     ? failedCondition(conflicts.texts.join('; '))
-    : publishedCondition({ isPassive: false, zoneFault: known.fault }, known.note)
+    : publishedCondition({ isPassive: false, zoneFault: known.fault }, joinNotes(known.note, note))
   const changes: StatusFields = {
     writeCounter: countWrites(record, !isServed),
     endpoints: record.endpointObjects.filter(conflicts.isServed),

@@ -264,7 +264,7 @@ export class Reconciler {
     const { view, writer, clock, hasCounts, bounds } = this.#parts
     this.#leaveNameservers(record.key)
     this.#groups.forget(record.key)
-    const { nextMs, writes } = this.#decideClusters(whole)
+    const { nextMs, writes, note } = this.#decideClusters(whole)
     for (const write of writes) await writer.write(write)
     if (writes.length > 0) return this.#reconcile(record.key, view.record(record.key))
     const { publishing, texts: notOwned } = this.#withoutForeign(whole)
@@ -272,7 +272,7 @@ export class Reconciler {
     const isWhole = found.isWhole || publishing.content.endpoints.length === 0
     const conflicts = { ...found, isWhole, texts: [...notOwned, ...found.texts] }
     const zone = this.#zones.stateOf(publishing)
-    const facts = { conflicts, zone, hasCounts: hasCounts() }
+    const facts = { conflicts, zone, hasCounts: hasCounts(), note }
     const plan = planServe(whole, facts, clock.now())
     await this.#carryOut(record, plan, { ...NO_TROUBLES, notOwned, records: found.texts })
     return nextMs === undefined ? undefined : requeueAfterMs(nextMs - clock.monotonic(), bounds)
@@ -283,6 +283,8 @@ export class Reconciler {
     /** Monotonic milliseconds at which age changes the decision; undefined = never. */
     readonly nextMs: number | undefined
     readonly writes: readonly Write[]
+    /** Why the decision is not in force; '' = it is. */
+    readonly note: string
   } {
     const { peerHealth, site, clock, clusters = NO_CLUSTERS, deaths } = this.#parts
     const { record } = whole
@@ -290,13 +292,15 @@ export class Reconciler {
     if (facts === undefined) {
       peerHealth.forget(record.key)
       deaths?.forget(record.key)
-      return { nextMs: undefined, writes: [] }
+      return { nextMs: undefined, writes: [], note: '' }
     }
     const { down, nextMs } = peerHealth.settle(facts)
     this.#noteDeaths(facts)
     const decide = (part: OwnedPart) => decidedOf(part, down, whole.rootHost)
     const plan = planDecided(record, decide, { site, timeMs: clock.now() })
-    return { nextMs, writes: writeAuthoritative(record, record, plan) }
+    // Without the endpoints that have no room, their owners would add them again.
+    if (plan.note !== '') return { nextMs, writes: [], note: plan.note }
+    return { nextMs, writes: writeAuthoritative(record, record, plan), note: '' }
   }
 
   #noteDeaths({ publishing, followed, siteStates }: HealthFacts): void {

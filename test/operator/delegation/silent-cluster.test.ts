@@ -224,6 +224,25 @@ t.test('a cluster that publishes nothing itself decides about the others', async
   t.equal(served(it.dublin), CHICAGO)
 })
 
+t.test(
+  'a decision that has no room in the record changes nothing, and Ready says it',
+  async (t) => {
+    const it = await stage({ count: 3 })
+    const key = `a/${AUTHORITATIVE}`
+    const { metadata, ...rest } = it.dublin.cluster.stored(key)!
+    const { annotations, ...others } = metadata as ApiObject
+    const octets = Object.entries(annotations as ApiObject).join('').length
+    const left = 262_144 - octets - 10
+    const full = { ...(annotations as ApiObject), filler: 'x'.repeat(left) }
+    it.dublin.cluster.put({ ...rest, metadata: { ...others, annotations: full } })
+    it.others[0]!.isUp = false
+    it.dead.add(BOSTON)
+    await it.simulation.pass(downS + 30)
+    t.equal(served(it.dublin), `${OURS},${BOSTON},${CHICAGO}`)
+    t.match(it.dublin.ready(AUTHORITATIVE), /^True .*has no room for all endpoints that are down/)
+  },
+)
+
 t.test('nothing is written while nothing changes', async (t) => {
   const it = await stage({ count: 3 })
   it.dead.add(BOSTON)
