@@ -1,4 +1,3 @@
-import { nameKey } from '../dns/name/name.ts'
 import { scanGeoCode } from '../geo/code.ts'
 import type { FailoverLine } from '../steering/rules.ts'
 import type { DnsRecord, Endpoint } from './dns-record.ts'
@@ -47,22 +46,11 @@ export function idleLines({
 }: Pick<DnsRecord, 'endpoints' | 'settings'>): readonly FailoverLine[] {
   const lines = settings?.failover
   if (lines === undefined || endpoints.some(isLocated)) return []
-  const byOwner = groupByOwner(endpoints)
-  const names = [...byOwner.values()].map(namesOf)
-  return lines.filter((line) => !names.some((one) => hasEffect(line, one)))
+  // A line has an effect on one of the names exactly if it has one on all endpoints together.
+  const names = namesOf(endpoints)
+  return lines.filter((line) => !hasEffect(line, names))
 }
 
 function isLocated({ codes }: Endpoint): boolean {
   return codes.some(({ text }) => text !== DEFAULT)
-}
-
-function groupByOwner(endpoints: readonly Endpoint[]): ReadonlyMap<string, readonly Endpoint[]> {
-  const byOwner = new Map<string, Endpoint[]>()
-  for (const endpoint of endpoints) {
-    const key = nameKey(endpoint.owner)
-    const known = byOwner.get(key)
-    if (known === undefined) byOwner.set(key, [endpoint])
-    else known.push(endpoint)
-  }
-  return byOwner
 }

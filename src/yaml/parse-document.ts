@@ -27,14 +27,15 @@ const ANCHORS_MAX = 100
 /** Maximum factor by which aliases may expand a value. */
 const ALIASES_MAX = 100
 
-const require = createRequire(import.meta.url)
+let loaded: typeof Yaml | undefined
 
 /**
  * The complete parser, loaded with the first text that the fast scanners do not understand: it has some seventy
  * modules. Loaded synchronously, because messages ask for lines of texts.
  */
 function library(): typeof Yaml {
-  return require('yaml') as typeof Yaml
+  loaded ??= createRequire(import.meta.url)('yaml') as typeof Yaml
+  return loaded
 }
 
 /** Text that is invalid YAML, or that exceeds a bound. */

@@ -52,6 +52,8 @@ interface Member extends RecordRank {
   /** By `nameKey` of the owner. */
   readonly byName: ReadonlyMap<string, readonly Endpoint[]>
   readonly settings: RecordSettings | undefined
+  /** As the function `idleLines` returns them. */
+  readonly idle: ReturnType<typeof idleLines>
 }
 
 /** Where to find the other records. */
@@ -186,24 +188,21 @@ function foreignMember({ key, packed, origin }: StoredRecord): Member {
   const { createdSeconds, endpoints, settings } = content
   const { site = '', id, isUndated } = origin ?? {}
   const place = printPlace(site, content)
-  return { key, place, createdSeconds, site, id, isUndated, ...byNameOf(endpoints), settings }
+  return { key, place, createdSeconds, site, id, isUndated, ...contentOf(endpoints, settings) }
 }
 
 function contributionsOf(member: Member, name: string): Contribution[] {
-  const { key, place, site, settings, endpoints, byName } = member
-  const about = {
-    key,
-    place,
-    site,
-    down: UP,
-    settings,
-    idleLines: idleLines({ endpoints, settings }),
-  }
+  const { key, place, site, settings, idle, byName } = member
+  const about = { key, place, site, down: UP, settings, idleLines: idle }
   return (byName.get(name) ?? []).map((endpoint) => ({ ...about, endpoint }))
 }
 
-function byNameOf(endpoints: readonly Endpoint[]): Pick<Member, 'endpoints' | 'byName'> {
-  return { endpoints, byName: groupBy(endpoints, ({ owner }) => nameKey(owner)) }
+function contentOf(
+  endpoints: readonly Endpoint[],
+  settings: RecordSettings | undefined,
+): Pick<Member, 'endpoints' | 'byName' | 'settings' | 'idle'> {
+  const byName = groupBy(endpoints, ({ owner }) => nameKey(owner))
+  return { endpoints, byName, settings, idle: idleLines({ endpoints, settings }) }
 }
 
 /** A nameserver ranks each part of an authoritative record like the record that it comes from. */
@@ -212,14 +211,14 @@ function membersOf({ record, content }: Publishing, site: string): readonly Memb
   const { createdSeconds, endpoints, settings } = content
   if (record.role !== 'authoritative') {
     const rank = { key, createdSeconds, site, id: undefined }
-    return [{ ...rank, place: key, ...byNameOf(endpoints), settings }]
+    return [{ ...rank, place: key, ...contentOf(endpoints, settings) }]
   }
   return expandRecord(record.object, content).records.map((one) => {
     const { createdSeconds, endpoints } = unpackRecord(one.packed)
     const { site: of = site, id } = one.origin ?? {}
     const place = of === site ? (one.original ?? key) : printPlace(of, content)
     const rank = { key: one.key, createdSeconds, site: of, id }
-    return { ...rank, place, ...byNameOf(endpoints), settings: unpackSettings(one.packed) }
+    return { ...rank, place, ...contentOf(endpoints, unpackSettings(one.packed)) }
   })
 }
 
