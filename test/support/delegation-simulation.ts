@@ -114,8 +114,8 @@ export class SimulatedSite {
     const other = this.#simulation.sites.find(({ name }) => name === id)
     if (other === undefined || !this.#read.has(id)) return undefined
     for (const source of sourcesIn(other, key)) {
-      const resource = other.cluster.record(source)?.resource
-      if (resource?.kind === 'record') return resource.record.healthCheck
+      const record = other.cluster.record(source)
+      if (record !== undefined) return record.healthCheck
     }
     return undefined
   }

@@ -75,7 +75,7 @@ export function clusterFacts(whole: Publishing, scene: ClusterScene): HealthFact
   })
   const keys = ours.flatMap(({ name }) => (name === '' ? [] : [`${record.namespace}/${name}`]))
   const checks = [
-    ...keys.sort().map((key) => checkOf(view.record(key)?.resource)),
+    ...keys.sort().map((key) => view.record(key)?.healthCheck),
     ...ids.map((id) => clusters.checkOf(id, record.key)),
   ]
   const healthCheck = checks.find((check) => check !== undefined)
@@ -160,12 +160,6 @@ function endpointsOf(part: OwnedPart, site: string, rootHost: string): PeerEndpo
     }
     return [...split('unknown'), ...split('down')]
   })
-}
-
-function checkOf(
-  resource: NonNullable<ReturnType<ClusterView['record']>>['resource'] | undefined,
-): HealthCheck | undefined {
-  return resource?.kind === 'record' ? resource.record.healthCheck : undefined
 }
 
 function joinHealth(all: readonly OwnHealth[]): OwnHealth {

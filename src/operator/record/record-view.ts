@@ -1,4 +1,5 @@
 import { API_VERSION, type Resource } from '../../dnsrecord/dns-record.ts'
+import type { HealthCheck } from '../../dnsrecord/health-check.ts'
 import { validateResource } from '../../dnsrecord/validate/resource.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import { finalizersOf, isManaged, itemsOf, mappingOf, metadataOf } from './fields.ts'
@@ -158,6 +159,12 @@ export class DnsRecordView {
     const identity = { apiVersion: API_VERSION, kind: 'DNSRecord' }
     this.#resource ??= validateResource({ ...this.object, ...identity })
     return this.#resource
+  }
+
+  /** undefined = the record is invalid, or has none. */
+  get healthCheck(): HealthCheck | undefined {
+    const { resource } = this
+    return resource.kind === 'record' ? resource.record.healthCheck : undefined
   }
 
   /** What the cluster `id` wrote into `status.remoteRecordStatuses`. */

@@ -145,13 +145,9 @@ export class RemoteCluster {
 
   /** As in `FollowedClusters`. */
   checkOf(authoritativeKey: string): HealthCheck | undefined {
-    for (const key of [...this.#sources.of(authoritativeKey)].sort()) {
-      const resource = viewOf(this.#cache.get(key))?.resource
-      if (resource?.kind === 'record' && resource.record.healthCheck) {
-        return resource.record.healthCheck
-      }
-    }
-    return undefined
+    const keys = [...this.#sources.of(authoritativeKey)].sort()
+    const checks = keys.map((key) => viewOf(this.#cache.get(key))?.healthCheck)
+    return checks.find((check) => check !== undefined)
   }
 
   /** Why the cluster is not followed just now; '' = it is. */
