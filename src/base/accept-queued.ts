@@ -1,8 +1,11 @@
 import { type Server, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Longest time for which `acceptMore` accepts connections in one turn of the event loop. */
-const MORE_MS_MAX = 10
+/**
+ * Time for which `acceptMore` accepts connections in one turn of the event loop: as long as the turn before took, within
+ * these bounds. With a fixed time, a flood of connections would wait for seconds where the turns are long.
+ */
+const [MORE_MS_MIN, MORE_MS_MAX] = [10, 100]
 
 /**
  * Makes `server` accept several connections in each turn of the event loop. By itself, the event
@@ -11,12 +14,14 @@ const MORE_MS_MAX = 10
  */
 export function acceptMore(server: Server, accept: () => number): void {
   let isAccepting = false
+  let lastMs = performance.now()
   // A server with TLS must end a connection that the client ends during the handshake.
   const { allowHalfOpen } = server as Server & { readonly allowHalfOpen: boolean }
   server.on('connection', () => {
     if (isAccepting) return
     isAccepting = true
-    const endMs = performance.now() + MORE_MS_MAX
+    const startMs = performance.now()
+    const endMs = startMs + Math.min(Math.max(startMs - lastMs, MORE_MS_MIN), MORE_MS_MAX)
     while (performance.now() < endMs) {
       const fd = accept()
       if (fd === -1) break
@@ -25,6 +30,7 @@ export function acceptMore(server: Server, accept: () => number): void {
       server.emit('connection', socket)
     }
     isAccepting = false
+    lastMs = performance.now()
   })
 }
 

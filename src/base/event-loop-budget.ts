@@ -5,11 +5,22 @@ const TURN_MS = 2
 /** More of it for each network that waits, and the most in all. */
 const NETWORK_TURN_MS = 0.04
 const TURN_MS_MAX = 10
-/** Slices for the networks that used the fewest, for each slice for the one that waits longest. */
+/** The most of it if the thread's other work took as long since the turn before: a slice for each network, up to this. */
+const EQUAL_TURN_MS_MAX = 100
+/** Slices for the networks that used the least time, for each slice for the one that waits longest. */
 const LIGHT_SLICES = 4
-/** How long slices count; half of them are forgotten after this time. */
-const HALF_LIFE_MS = 1000
-/** Networks whose slices are counted; above this, all are forgotten. */
+/** Unit in which served time is counted. A slice that is shorter than half of it costs its network nothing. */
+const UNIT_MS = 1 / 16
+/** The most that one slice counts: the processor may have been with other threads meanwhile. */
+const SLICE_UNITS_MAX = 32
+/** Units for each counted network after which half of them are forgotten: some slices for each. */
+const REMEMBERED_UNITS = 16
+/**
+ * Half of them are forgotten after this time, too. A shorter time would forget all before each network had its next
+ * slice, on a thread that gets little of a processor, and quiet networks would wait for all others.
+ */
+const HALF_LIFE_MS = 5000
+/** Networks whose units are counted; above this, all are forgotten. */
 const NETWORKS_MAX = 65_536
 /** Longest time for which one connection is served while others wait. */
 const SLICE_MS = 0.25
@@ -37,9 +48,11 @@ export function noteAccepted(): void {
  *
  *     turn: serve, … 2 ms ─▶ accept ─▶ accept ─▶ … 2 ms, or until the queue is empty ─▶ next turn
  *
+ * If the other work takes longer than that, connections get as much time as it took, while many networks wait.
+ *
  * Networks take turns, and so do the clients of a network, and the connections of a client. A
  * client with a hundred connections gets no more time than a client with one. Four of five slices
- * are for the network that used the fewest in the last seconds. So a client with few queries does
+ * are for the network that used the least time lately. So a client with few queries does
  * not wait for all clients with many.
  */
 export class EventLoopBudget {
@@ -53,9 +66,13 @@ export class EventLoopBudget {
   #acceptEndMs = 0
   /** Networks that wait, the one that waits longest first. */
   readonly #networks = new Map<string, Clients>()
-  /** Slices that each network used. */
+  /** Units of time for which each network was served. */
   readonly #used = new Map<string, number>()
+  /** Units that were counted since the last time that half of them were forgotten. */
+  #counted = 0
   #halvedMs = 0
+  /** Time at which this budget last had the event loop; Infinity if nothing waited then. */
+  #lastMs = Number.POSITIVE_INFINITY
   /** Slices since the last one for the network that waits longest. */
   #lightSlices = 0
   /** The network whose turn it is; undefined = none. */
@@ -74,7 +91,9 @@ export class EventLoopBudget {
     const nowMs = this.#now()
     if (this.#endMs !== 0) return nowMs >= this.#sliceEndMs
     const networks = this.#networks.size
-    this.#endMs = nowMs + Math.min(TURN_MS + networks * NETWORK_TURN_MS, TURN_MS_MAX)
+    const turnMs = Math.min(TURN_MS + networks * NETWORK_TURN_MS, TURN_MS_MAX)
+    const equalMs = Math.min(nowMs - this.#lastMs, networks * SLICE_MS, EQUAL_TURN_MS_MAX)
+    this.#endMs = nowMs + Math.max(turnMs, equalMs)
     this.#sliceEndMs = this.#endMs
     setImmediate(this.#next)
     return false
@@ -93,12 +112,12 @@ export class EventLoopBudget {
 
   #goOn(): void {
     if (!this.#isEmpty && this.#isAccepting()) {
+      this.#lastMs = this.#now()
       setImmediate(this.#next)
       return
     }
     const startMs = this.#now()
     this.#endMs = 0
-    this.#forget(startMs)
     while (!this.#isEmpty && !this.#isTurnOver()) {
       const network = this.#takeNetwork()
       const sliceMs = this.#now()
@@ -106,13 +125,14 @@ export class EventLoopBudget {
       // Queries that cost little share a slice, so that many of them do not wait for as many turns.
       do this.#clients.take()()
       while (!this.#clients.isEmpty && this.#now() < this.#sliceEndMs)
-      if (this.#now() - sliceMs >= SLICE_MS / 2) this.#count(network)
+      this.#count(network, sliceMs, this.#now())
       if (!this.#clients.isEmpty) this.#networks.set(network, this.#clients)
     }
     this.#network = undefined
     this.#sliceEndMs = this.#endMs
     const nowMs = this.#now()
     this.#acceptEndMs = nowMs + (nowMs - startMs)
+    this.#lastMs = this.#isEmpty ? Number.POSITIVE_INFINITY : nowMs
   }
 
   /** True if the next turn of the event loop is for accepting connections only. */
@@ -138,7 +158,7 @@ export class EventLoopBudget {
     return network
   }
 
-  /** Returns the network that used the fewest slices; of several, the one that waits longest. */
+  /** Returns the network that used the least time; of several, the one that waits longest. */
   #lightest(oldest: string): string {
     let lightest = oldest
     let least = Number.POSITIVE_INFINITY
@@ -152,17 +172,19 @@ export class EventLoopBudget {
     return lightest
   }
 
-  #count(network: string): void {
+  #count(network: string, startMs: number, endMs: number): void {
+    const units = Math.min(Math.round((endMs - startMs) / UNIT_MS), SLICE_UNITS_MAX)
+    if (units === 0) return
     if (this.#used.size >= NETWORKS_MAX) this.#used.clear()
-    this.#used.set(network, (this.#used.get(network) ?? 0) + 1)
-  }
-
-  #forget(nowMs: number): void {
-    if (nowMs - this.#halvedMs < HALF_LIFE_MS) return
-    this.#halvedMs = nowMs
-    for (const [network, used] of this.#used) {
-      if (used > 1) this.#used.set(network, used >> 1)
-      else this.#used.delete(network)
+    this.#used.set(network, (this.#used.get(network) ?? 0) + units)
+    this.#counted += units
+    const isSoon = this.#counted < REMEMBERED_UNITS * this.#used.size
+    if (isSoon && endMs - this.#halvedMs < HALF_LIFE_MS) return
+    this.#counted = 0
+    this.#halvedMs = endMs
+    for (const [other, used] of this.#used) {
+      if (used > 1) this.#used.set(other, used >> 1)
+      else this.#used.delete(other)
     }
   }
 }

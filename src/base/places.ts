@@ -44,6 +44,10 @@ export class Places<H extends Holder> {
     return this.#peers.keys()
   }
 
+  has(holder: H): boolean {
+    return this.#peers.has(holder)
+  }
+
   /** Holders of the client. */
   countOf({ network, client }: Peer): number {
     return this.#networks.get(network)?.clients.get(client)?.size ?? 0
@@ -85,6 +89,25 @@ export class Places<H extends Holder> {
     for (const network of networks)
       for (const holders of network.clients.values()) clients.push(holders)
     return firstToEnd(largest(clients, few), nowMs)
+  }
+
+  /**
+   * As `worst`, but up to `count` holders with a precedence below `limit`, the first to end last. `few`: if a network has
+   * more places, there is one at most, because the next one may be of another network then.
+   */
+  worstBelow(nowMs: number, few: number, limit: number, count: number): H[] {
+    for (const { size } of this.#networks.values()) {
+      if (size <= few) continue
+      const worst = this.worst(nowMs, few)
+      return worst !== undefined && worst.precedence(nowMs) < limit ? [worst] : []
+    }
+    const found: { holder: H; precedence: number }[] = []
+    for (const holder of this.#peers.keys()) {
+      const precedence = holder.precedence(nowMs)
+      if (precedence < limit) found.push({ holder, precedence })
+    }
+    found.sort((a, b) => b.precedence - a.precedence)
+    return found.slice(-count).map(({ holder }) => holder)
   }
 
   /** The holder of the client to end. */

@@ -68,6 +68,10 @@ const BACKLOG = 4096
 /** A client with at most this part of all connections has few. */
 const FEW = 1 / 40
 
+/** Looking for connections to end looks at all of them. So this many are found at once; if none, not again for a while. */
+const USELESS_MAX = 64
+const NONE_USELESS_MS = 20
+
 /** Interval of attempts to hand over a connection. */
 const HAND_OVER_CHECK_MS = 1
 /** While closing: how often connections are checked, and how long they may take to end after a reply. */
@@ -118,6 +122,9 @@ class TcpServer implements TcpListener, TcpHost {
   readonly #handover: Handover | undefined
   #isMoving = false
   #isLeaving = false
+  /** Connections that make room for others while no client has many; the next one last. */
+  #useless: (TcpConnection | typeof newcomer)[] = []
+  #noneUselessUntilMs = 0
 
   constructor(server: Server, options: TcpOptions) {
     this.#server = server
@@ -298,9 +305,14 @@ class TcpServer implements TcpListener, TcpHost {
    * several connections that wait for their turn, which is more than each of many attackers has.
    */
   #worst(nowMs: number, connectionsMax: number): TcpConnection | typeof newcomer | undefined {
-    const useless = this.#places.worst(nowMs, connectionsMax * FEW)
-    if (useless !== undefined && useless.precedence(nowMs) < NEWCOMER) return useless
-    return this.#places.worst(nowMs)
+    const places = this.#places
+    for (let next = this.#useless.pop(); next !== undefined; next = this.#useless.pop())
+      if (places.has(next) && next.precedence(nowMs) < NEWCOMER) return next
+    if (nowMs >= this.#noneUselessUntilMs) {
+      this.#useless = places.worstBelow(nowMs, connectionsMax * FEW, NEWCOMER, USELESS_MAX)
+      if (this.#useless.length === 0) this.#noneUselessUntilMs = nowMs + NONE_USELESS_MS
+    }
+    return this.#useless.pop() ?? places.worst(nowMs)
   }
 
   beginStreams(connection: TcpConnection, peer: Peer): void {

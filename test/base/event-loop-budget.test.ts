@@ -98,6 +98,41 @@ t.test('networks with little to do come before those with much, most of the time
   t.ok(others >= 1 && others <= 5, `${others} of the busy ones ran among 12 new ones`)
 })
 
+t.test(
+  'on a thread that gets little time, a quiet network still comes before busy ones',
+  async (t) => {
+    const BUSY = 400
+    let nowMs = 0
+    // Other threads have the processors for 200 ms between two turns of the loop.
+    const turns = new EventLoopBudget(() => (nowMs += 0.01))
+    const { ran, wait } = recordRuns(turns)
+    let isOver = false
+    const busy = (name: string): void => {
+      wait(name, () => {
+        spend(turns)
+        if (!isOver) busy(name)
+      })
+    }
+    spend(turns)
+    for (let i = 0; i < BUSY; i++) busy(`busy-${i}`)
+    const turn = async (): Promise<void> => {
+      await nextTurn()
+      nowMs += 200
+    }
+    while (ran.length < 10 * BUSY) await turn()
+    const waits: number[] = []
+    for (let query = 0; query < 20; query++) {
+      const startMs = nowMs
+      let isAnswered = false
+      wait('quiet', () => (isAnswered = true))
+      while (!isAnswered) await turn()
+      waits.push(nowMs - startMs)
+    }
+    isOver = true
+    t.ok(Math.max(...waits) < 1000, `${waits.map(Math.round)} ms`)
+  },
+)
+
 t.test('queries that cost little share a slice of their network', async (t) => {
   const turns = new EventLoopBudget(ticking())
   const { ran, wait } = recordRuns(turns)

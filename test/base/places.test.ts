@@ -18,6 +18,9 @@ class Held implements Holder {
   }
 }
 
+/** What `worstBelow` is asked for. */
+const [BELOW, SEVERAL] = [5, 3]
+
 const count = <T>(items: readonly T[], is: (item: T) => boolean): number => items.filter(is).length
 
 const step = fc.record({
@@ -67,6 +70,10 @@ t.test('counts are those of what is open, whatever was opened, closed and evicte
         const clients = networks.filter((a) => inClient(a) === Math.max(...networks.map(inClient)))
         if (first?.rank !== clients.map(({ rank }) => rank).sort()[0]) return false
         if (first !== undefined && !clients.includes(first)) return false
+        const several = open.every((a) => inNetwork(a) === few) ? SEVERAL : 1
+        const ranks = clients.map(({ rank }) => rank).filter((rank) => rank < BELOW)
+        const below = places.worstBelow(0, few, BELOW, SEVERAL).map(({ rank }) => rank)
+        if (`${below.reverse()}` !== `${ranks.sort().slice(0, several)}`) return false
         end(first)
       }
       if (places.size !== open.length) return false
