@@ -252,7 +252,7 @@ t.test('ownership records of an upstream operator are kept unchanged', async (t)
 
 t.test('with many owners of one host, each is written rarely, not once per owner', async (t) => {
   const fixture = new DelegationFixture()
-  const count = 60
+  const count = 30
   let writes = 0
   for (let i = 0; i < count; i++) {
     fixture.delegate(`app-${i}`, [address(HOST, `192.0.2.${i}`)])

@@ -8,7 +8,7 @@ import { type SimulatedSite, SimulatedSites } from './simulated-sites.ts'
 // Long: hours of simulated time for each schedule.
 
 /** Set QUORUM_SEEDS to try more schedules. */
-const SEEDS = Number(process.env.QUORUM_SEEDS ?? 30)
+const SEEDS = Number(process.env.QUORUM_SEEDS ?? 15)
 /** Faults in a row, and then a time without faults, in each schedule. */
 const ROUNDS = 8
 

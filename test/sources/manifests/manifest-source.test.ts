@@ -35,8 +35,14 @@ t.test('an edit is found in every form of a file', async (t) => {
     'anchor.yaml': (address) => block(address).replace('name: a\n', 'name: &n a\n'),
     'comment.yaml': (address) => `# one\n${block(address)}...\n`,
   }
-  for (const [file, print] of Object.entries(forms)) {
-    const directory = t.testdir({ [file]: print('192.0.2.1') })
+  const root = t.testdir(
+    Object.fromEntries(
+      Object.entries(forms).map(([file, print]) => [`${file}.d`, { [file]: print('192.0.2.1') }]),
+    ),
+  )
+  // Side by side: most of the time is waiting.
+  const edits = Object.entries(forms).map(async ([file, print]) => {
+    const directory = join(root, `${file}.d`)
     const { source, address, becomes } = await open(t, directory)
     t.equal(address('a'), '192.0.2.1', file)
     for (const target of ['192.0.2.2', '192.0.2.33', '192.0.2.4']) {
@@ -46,7 +52,8 @@ t.test('an edit is found in every form of a file', async (t) => {
     }
     t.strictSame(source.problems(), [], file)
     source.close()
-  }
+  })
+  await Promise.all(edits)
 })
 
 t.test('an edited record is found, and only its file is read', async (t) => {
