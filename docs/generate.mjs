@@ -1,8 +1,11 @@
-// Writes docs/reference/directives.md from the README of every directive, and orders the rows of
-// docs/reference/log-lines.md as the log calls in src. `node docs/generate.mjs --check` exits with 1 if a page is out of date; a test runs that.
+// Writes docs/reference/directives.md from the README of every directive, and the flags of each command from its table in
+// src/cli. Orders the rows of docs/reference/log-lines.md as the log calls in src. `node docs/generate.mjs --check` exits
+// with 1 if a page is out of date; a test runs that.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { pageLines } from '../src/cli/args.ts'
+import { COMMANDS } from '../src/cli/commands.ts'
 import { generateLogLines } from './log-lines.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -55,3 +58,31 @@ function deliver(file, text) {
 const logLines = join(root, 'docs/reference/log-lines.md')
 deliver(page, text)
 deliver(logLines, generateLogLines(join(root, 'src'), readFileSync(logLines, 'utf8')))
+
+/** Replaces the lines after each line `<!-- flags of COMMAND -->`, up to the next comment. */
+async function withFlags(markdown) {
+  const [head, ...parts] = markdown.split(/^(?=<!-- (?:flags of \S+|commands) -->$)/m)
+  const pages = await Promise.all(
+    parts.map(async (part) => {
+      const mark = part.slice(0, part.indexOf('\n'))
+      const end = part.indexOf('<!-- end -->')
+      if (end === -1) throw new Error(`${mark}: without an end`)
+      const name = mark.split(' ')[3]
+      const command = COMMANDS.find((one) => one.name === name)
+      const lines = command === undefined ? commandRows : pageLines(await command.args())
+      return [mark, '', ...lines, '', part.slice(end)].join('\n')
+    }),
+  )
+  return head + pages.join('')
+}
+
+const commandRows = [
+  '| command | what it does |',
+  '|---|---|',
+  ...COMMANDS.map(({ name, help }) => `| [\`${name}\`](#${name}) | ${help} |`),
+]
+
+for (const name of ['command-line.md', 'operator.md']) {
+  const file = join(root, 'docs/reference', name)
+  deliver(file, await withFlags(readFileSync(file, 'utf8')))
+}

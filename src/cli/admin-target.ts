@@ -6,7 +6,9 @@ import { ADMIN_ADDRESS_DEFAULT, type AdminOptions, scanAdmin } from '../plugins/
 import { readToken } from '../plugins/admin/token.ts'
 import { DIRECTIVE_NAMES } from '../plugins/order.ts'
 import { loadCorefile } from '../server/corefile-source.ts'
+import type { AdminArgs } from './admin-args.ts'
 import { chooseCorefile } from './corefile.ts'
+import { DNS_PORT } from './serve-args.ts'
 
 /** An admin API and the credentials for it. */
 export interface AdminTarget {
@@ -20,43 +22,8 @@ export interface AdminTarget {
   readonly certificate: string | undefined
 }
 
-/** Which server a command means, as written. */
-export interface AdminArgs {
-  /** Of `@SERVER`; undefined or '' = the directive `admin` of the Corefile. */
-  readonly server: string | undefined
-  readonly conf: string | undefined
-  readonly tokenFile: string | undefined
-  readonly ca: string | undefined
-}
-
-/** Flags of all commands that ask a server, without dashes. Each has a value. */
-export const ADMIN_FLAGS: readonly string[] = ['conf', 'token-file', 'ca']
-
 const PORT_DEFAULT = ADMIN_ADDRESS_DEFAULT.slice(ADMIN_ADDRESS_DEFAULT.lastIndexOf(':') + 1)
-const DNS_PORT_DEFAULT = 53
 const EVERY_HOST = ['', '0.0.0.0', '[::]']
-
-/** True for `@SERVER`. */
-export function isServer(word: string): boolean {
-  return word.startsWith('@')
-}
-
-/**
- * Returns which server a command means; undefined = none. `servers`: the words with `@`. Returns a
- * string if the arguments are invalid: the reason.
- */
-export function scanAdminArgs(
-  servers: readonly string[],
-  values: ReadonlyMap<string, string>,
-): AdminArgs | string | undefined {
-  const [server, ...others] = servers
-  if (others.length > 0) return `more than one server: ${servers.join(' ')}`
-  const [tokenFile, ca] = [values.get('token-file'), values.get('ca')]
-  if (server !== undefined)
-    return { server: server.slice(1), conf: values.get('conf'), tokenFile, ca }
-  if (tokenFile === undefined && ca === undefined) return undefined
-  return '--token-file and --ca are for a running server: add @SERVER, or @ for the server of the Corefile'
-}
 
 /** Throws InputError if the server, the Corefile or a file is invalid. */
 export function findAdmin({ server, conf, tokenFile, ca }: AdminArgs): AdminTarget {
@@ -103,8 +70,8 @@ function originOf(server: string): string {
 
 /** The first directive `admin` of the Corefile. Throws InputError if it has no such directive. */
 function findDirective(conf: string | undefined): AdminOptions {
-  const source = chooseCorefile(conf, DNS_PORT_DEFAULT)
-  const { blocks } = loadCorefile(source, DNS_PORT_DEFAULT, {
+  const source = chooseCorefile(conf, DNS_PORT)
+  const { blocks } = loadCorefile(source, DNS_PORT, {
     env: process.env,
     directiveNames: DIRECTIVE_NAMES,
     warn: () => {},

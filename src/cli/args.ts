@@ -1,127 +1,191 @@
 import { didYouMean } from '../base/nearest.ts'
 
-/** The arguments of `sextant serve`. The flags are CoreDNS's. */
-export interface ServeArgs {
-  /** Path of the Corefile, or `stdin`; undefined = ./Corefile if there is one. */
-  readonly conf: string | undefined
-  /** Port of server blocks without a port. */
-  readonly dnsPort: number
-  readonly pidfile: string | undefined
-  /** File with the secrets of server cookies; undefined = a random one that changes. */
-  readonly cookieSecrets: string | undefined
-  readonly plugins: boolean
-  readonly quiet: boolean
-  /** Another process, which will soon be ended, serves the addresses. */
-  readonly takesOver: boolean
-  readonly version: boolean
-  /** Prints queries to try once the server runs: set by `npm start`, for the shipped example only. */
-  readonly examples: boolean
+/** A flag of a command, or a word such as `@SERVER`. The parser, `--help` and the reference page come from it. */
+interface Flag {
+  /** As in messages: `-conf`, `--records`, `+tcp`. */
+  readonly name: string
+  /** Other names of the same flag. */
+  readonly aliases: readonly string[]
+  /** What follows the name, such as `FILE`; '' = the flag is on or off. */
+  readonly argument: string
+  /** Value without the flag; '' = none. */
+  readonly value: string
+  /** What holds without the flag if it has no value then; '' = nothing. */
+  readonly otherwise: string
+  /** One sentence. */
+  readonly help: string
 }
 
-const DNS_PORT = 53
+/** The arguments of a command. */
+export interface CommandArgs {
+  /** One or more lines, each with the arguments of a form of the command, without `sextant`. */
+  readonly usage: string
+  readonly flags: readonly Flag[]
+}
 
-/** Flags without a value, and flags with a value, by their names without dashes. */
-const BOOLEAN_FLAGS = ['plugins', 'quiet', 'takeover', 'version', 'windows-service', 'examples']
 /** Booleans as Go's strconv.ParseBool accepts them. */
 export const TRUE = /^(1|t|T|true|TRUE|True)$/
 export const FALSE = /^(0|f|F|false|FALSE|False)$/
-export const COREFILE_FLAGS = ['conf', 'dns.port', 'p']
 
-/** Reads the arguments of `sextant serve`. Returns a string if they are invalid: the reason. */
-export function scanServeArgs(argv: readonly string[]): ServeArgs | string {
-  const flags = scanFlags(argv, BOOLEAN_FLAGS, [...COREFILE_FLAGS, 'pidfile', 'cookie-secrets'])
-  if (typeof flags === 'string') return flags
-  const corefile = scanCorefileFlags(flags)
-  if (typeof corefile === 'string') return corefile
-  return {
-    ...corefile,
-    pidfile: flags.values.get('pidfile') || undefined,
-    cookieSecrets: flags.values.get('cookie-secrets') || undefined,
-    plugins: flags.set.has('plugins'),
-    quiet: flags.set.has('quiet'),
-    takesOver: flags.set.has('takeover'),
-    version: flags.set.has('version'),
-    examples: flags.set.has('examples'),
-  }
+/**
+ * Reads a table with a line for each flag: `NAME[, ALIAS]... [ARGUMENT] | DEFAULT | HELP`. A default in parentheses is
+ * not a value but a description.
+ */
+export function flagsOf(table: string): readonly Flag[] {
+  return linesOf(table).map((line) => {
+    const [forms = '', value = '', help = ''] = line.split(/ \|(?= |$)/).map((cell) => cell.trim())
+    const [, names = '', argument = ''] = /^([^\s,]+(?:, [^\s,]+)*)(?: (.+))?$/.exec(forms) ?? []
+    const [name = '', ...aliases] = names.split(', ')
+    const [, otherwise] = /^\((.*)\)$/.exec(value) ?? []
+    return {
+      name,
+      aliases,
+      argument,
+      value: otherwise === undefined ? value : '',
+      otherwise: otherwise ?? '',
+      help,
+    }
+  })
 }
 
-/** The arguments of `sextant check`. */
-export interface CheckArgs {
-  readonly conf: string | undefined
-  readonly dnsPort: number
-  /** Check this directory of DNSRecord manifests too. */
-  readonly manifests: string | undefined
-  /** Send nothing to a cluster. */
-  readonly offline: boolean
-  /** Exit with 1 for warnings too. */
-  readonly strict: boolean
+function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
 }
 
-/** Reads the arguments of `sextant check`. Returns a string if they are invalid: the reason. */
-export function scanCheckArgs(argv: readonly string[]): CheckArgs | string {
-  const flags = scanFlags(argv, ['offline', 'strict'], [...COREFILE_FLAGS, 'manifests'])
-  if (typeof flags === 'string') return flags
-  const corefile = scanCorefileFlags(flags)
-  if (typeof corefile === 'string') return corefile
-  return {
-    ...corefile,
-    manifests: flags.values.get('manifests') || undefined,
-    offline: flags.set.has('offline'),
-    strict: flags.set.has('strict'),
-  }
+function isFlag({ name }: Flag): boolean {
+  return name.startsWith('-')
 }
 
-/** The flags that select the Corefile, for both commands. */
-export function scanCorefileFlags(
-  flags: Flags,
-): { conf: string | undefined; dnsPort: number } | string {
-  if (flags.rest.length > 0) return `extra command line arguments: [${flags.rest.join(' ')}]`
-  const port = flags.values.get('dns.port') ?? String(DNS_PORT)
-  if (!/^\d{1,5}$/.test(port) || Number(port) > 65535) {
-    return `invalid value "${port}" for flag -dns.port: must be a port from 0 to 65535`
-  }
-  return { conf: flags.values.get('conf') || undefined, dnsPort: Number(port) }
+/** The name of a flag without its dashes. */
+export function keyOf(name: string): string {
+  return name.replace(/^(--?|\+)/, '')
+}
+
+/** The values of flags that are not given, by key. */
+export function defaultsOf(flags: readonly Flag[]): Map<string, string> {
+  return new Map(flags.filter(isFlag).map(({ name, value }) => [keyOf(name), value]))
 }
 
 /** Flags of a command line, not yet interpreted. */
 export interface Flags {
-  readonly set: ReadonlySet<string>
-  readonly values: ReadonlyMap<string, string>
+  /** The given flags by key; `true` or `false` for a flag that is on or off. The last one given counts. */
+  readonly given: ReadonlyMap<string, string>
   /** The arguments after the flags. */
   readonly rest: readonly string[]
 }
 
+export function isOn({ given }: Flags, key: string): boolean {
+  return given.get(key) === 'true'
+}
+
 /**
  * Splits arguments as Go's flag package does: one dash or two, `-flag value` or `-flag=value`,
- * `-flag=false` for booleans. `--` or the first argument without a dash ends the flags.
+ * `-flag=false` for booleans. `--` or the first argument without a dash ends the flags. Returns a string
+ * if they are invalid: the reason.
  */
-export function scanFlags(
-  argv: readonly string[],
-  booleans: readonly string[],
-  withValue: readonly string[],
-): Flags | string {
-  const set = new Set<string>()
-  const values = new Map<string, string>()
+export function scanFlags(argv: readonly string[], flags: readonly Flag[]): Flags | string {
+  const byName = new Map(
+    flags
+      .filter(isFlag)
+      .flatMap((flag) => [flag.name, ...flag.aliases].map((name) => [keyOf(name), flag])),
+  )
+  const given = new Map<string, string>()
   for (let at = 0; at < argv.length; at++) {
     const arg = argv[at]!
-    if (arg === '--') return { set, values, rest: argv.slice(at + 1) }
+    if (arg === '--') return { given, rest: argv.slice(at + 1) }
     const match = /^--?([^-=][^=]*)(?:=(.*))?$/s.exec(arg)
     if (match === null) {
       if (arg.startsWith('--') || arg.startsWith('-=')) return `bad flag syntax: ${arg}`
-      return { set, values, rest: argv.slice(at) }
+      return { given, rest: argv.slice(at) }
     }
     const [, name = '', inline] = match
-    if (withValue.includes(name)) {
+    const flag = byName.get(name)
+    if (flag === undefined) {
+      return `flag provided but not defined: -${name}${didYouMean(name, [...byName.keys()])}`
+    }
+    const key = keyOf(flag.name)
+    if (flag.argument !== '') {
       const value = inline ?? argv[++at]
       if (value === undefined) return `flag needs an argument: -${name}`
-      // `-p` and `-dns.port` are one flag; the last one given counts.
-      values.set(name === 'p' ? 'dns.port' : name, value)
-    } else if (!booleans.includes(name)) {
-      const hint = didYouMean(name, [...booleans, ...withValue])
-      return `flag provided but not defined: -${name}${hint}`
-    } else if (FALSE.test(inline ?? 'true')) set.delete(name)
-    else if (TRUE.test(inline ?? 'true')) set.add(name)
+      given.set(key, value)
+    } else if (FALSE.test(inline ?? 'true')) given.set(key, 'false')
+    else if (TRUE.test(inline ?? 'true')) given.set(key, 'true')
     else return `invalid boolean value ${JSON.stringify(inline)} for -${name}: parse error`
   }
-  return { set, values, rest: [] }
+  return { given, rest: [] }
+}
+
+/** As `scanFlags`, for a command whose flags and words may have any order. `rest`: the words. */
+export function scanMixed(argv: readonly string[], flags: readonly Flag[]): Flags | string {
+  const given = new Map<string, string>()
+  const words: string[] = []
+  for (let rest = argv; rest.length > 0; ) {
+    const found = scanFlags(rest, flags)
+    if (typeof found === 'string') return found
+    for (const [key, value] of found.given) given.set(key, value)
+    words.push(...found.rest.slice(0, 1))
+    rest = found.rest.slice(1)
+  }
+  return { given, rest: words }
+}
+
+/** The reason why a command that accepts no words is invalid; undefined = it is valid. */
+export function refuseWords(words: readonly string[]): string | undefined {
+  return words.length === 0 ? undefined : `extra command line arguments: [${words.join(' ')}]`
+}
+
+/** `-dns.port N`, `-p N`. */
+function formsOf({ name, aliases, argument }: Flag): string[] {
+  const separator = name.startsWith('+') ? '=' : ' '
+  return [name, ...aliases].map((one) => (argument === '' ? one : `${one}${separator}${argument}`))
+}
+
+const FORM_COLUMNS = 26
+const TEXT_COLUMNS = 84
+
+/** The lines of `sextant COMMAND --help`. */
+export function helpLines(help: string, { usage, flags }: CommandArgs): string[] {
+  const forms = linesOf(usage).map((line) => `  sextant ${line}`)
+  return [
+    ...forms,
+    '',
+    `  ${help}`,
+    ...(flags.length === 0 ? [] : ['']),
+    ...flags.flatMap(flagLines),
+  ]
+}
+
+function flagLines(flag: Flag): string[] {
+  const without = flag.value || flag.otherwise
+  const lines = wrap(without === '' ? flag.help : `${flag.help}; default: ${without}`)
+  const head = formsOf(flag).join(', ')
+  if (head.length > FORM_COLUMNS - 2) lines.unshift('')
+  return lines.map((line, i) =>
+    `      ${(i === 0 ? head : '').padEnd(FORM_COLUMNS)}${line}`.trimEnd(),
+  )
+}
+
+function wrap(text: string): string[] {
+  const lines = ['']
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)!
+    if (line !== '' && line.length + word.length >= TEXT_COLUMNS) lines.push(word)
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`
+  }
+  return lines
+}
+
+/** The same as lines of Markdown, for the reference pages. */
+export function pageLines({ usage, flags }: CommandArgs): string[] {
+  const forms = linesOf(usage).map((line) => `    sextant ${line}`)
+  const code = (text: string): string => (text === '' ? '' : `\`${text.replaceAll('|', '\\|')}\``)
+  const rows = flags.map((flag) => {
+    const without = flag.value === '' ? flag.otherwise : code(flag.value)
+    return `| ${formsOf(flag).map(code).join(', ')} |${without && ` ${without}`} | ${flag.help.replaceAll('|', '\\|')} |`
+  })
+  const head = ['', '| flag | default | meaning |', '|---|---|---|']
+  return [...forms, ...(rows.length === 0 ? [] : head), ...rows]
 }

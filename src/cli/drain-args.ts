@@ -1,7 +1,7 @@
 import { scanDuration } from '../base/duration.ts'
 import { scanTime } from '../base/rfc3339.ts'
-import { ADMIN_FLAGS, type AdminArgs, isServer, scanAdminArgs } from './admin-target.ts'
-import { scanFlags } from './args.ts'
+import { ADMIN_FLAGS, type AdminArgs, isServer, scanAdminArgs } from './admin-args.ts'
+import { type CommandArgs, flagsOf, isOn, scanMixed } from './args.ts'
 
 /** The arguments of `sextant drain`, `undrain` and `drains`. */
 export interface DrainArgs {
@@ -25,81 +25,79 @@ export interface DrainArgs {
   readonly isJson: boolean
 }
 
-type DrainCommand = 'drain' | 'undrain' | 'drains'
+const SELECTOR =
+  'site:NAME, host:NAME, zone:NAME, id:TEXT, address:ADDRESS, geo:CODE or record:NAMESPACE/NAME; * stands for any text'
+const FILE_FLAGS = flagsOf(`
+  -conf FILE | (./Corefile) | the Corefile that names the drain file; with @, the one that names the admin API
+  --file FILE | (the file that the Corefile names) | the drain file
+`)
+const PLACE = '[@SERVER] [-conf FILE] [--file FILE]'
 
-const VALUES: { readonly [command in DrainCommand]: readonly string[] } = {
-  drain: ['file', 'until', 'reason', 'actor', ...ADMIN_FLAGS],
-  undrain: ['file', ...ADMIN_FLAGS],
-  drains: ['file', 'o', ...ADMIN_FLAGS],
-}
-const BOOLEANS: { readonly [command in DrainCommand]: readonly string[] } = {
-  drain: ['allow-empty'],
-  undrain: [],
-  drains: [],
+export const DRAIN: CommandArgs = {
+  usage: `drain SELECTOR... [--until TIME|DURATION] [--reason TEXT] [--actor NAME] ${PLACE}`,
+  flags: [
+    ...flagsOf(`
+      SELECTOR... | | ${SELECTOR}
+      --until TIME|DURATION | (until it is ended) | a time in the future, such as 2026-11-24T18:00:00Z, or a duration, such as 2h
+      --reason TEXT | | why, up to 1000 characters
+      --actor NAME | (the user of the system) | who drains
+      --allow-empty | | accept a selector that selects no endpoint of the manifests
+    `),
+    ...FILE_FLAGS,
+    ...ADMIN_FLAGS,
+  ],
 }
 
-interface SplitArgs {
-  /** Without servers. */
-  readonly words: readonly string[]
-  /** With their `@`. */
-  readonly servers: readonly string[]
-  readonly values: ReadonlyMap<string, string>
-  readonly allowsEmpty: boolean
+export const UNDRAIN: CommandArgs = {
+  usage: `undrain SELECTOR...|ID ${PLACE}`,
+  flags: [
+    ...flagsOf(`SELECTOR... | | ${SELECTOR}
+    ID | | the id of a drain`),
+    ...FILE_FLAGS,
+    ...ADMIN_FLAGS,
+  ],
 }
+
+export const DRAINS: CommandArgs = {
+  usage: `drains [-o json] ${PLACE}`,
+  flags: [...FILE_FLAGS, ...ADMIN_FLAGS, ...flagsOf('-o json | (a table) | print JSON')],
+}
+
+const COMMANDS = { drain: DRAIN, undrain: UNDRAIN, drains: DRAINS }
 
 /** Reads the arguments of a command. Returns a string if they are invalid: the reason. */
 export function scanDrainArgs(
-  command: DrainCommand,
+  command: keyof typeof COMMANDS,
   argv: readonly string[],
   nowMs: number,
 ): DrainArgs | string {
-  const split = splitArgs(command, argv)
-  if (typeof split === 'string') return split
-  const { words, servers, values, allowsEmpty } = split
-  const output = values.get('o')
+  const flags = scanMixed(argv, COMMANDS[command].flags)
+  if (typeof flags === 'string') return flags
+  const { given, rest } = flags
+  const words = rest.filter((word) => !isServer(word))
+  const output = given.get('o')
   if (output !== undefined && output !== 'json') return `-o must be json, got ${output}`
   if (command === 'drains' && words.length > 0)
     return `drains takes no selector: ${words.join(' ')}`
-  const admin = scanAdminArgs(servers, values)
+  const admin = scanAdminArgs(rest, given)
   if (typeof admin === 'string') return admin
-  if (admin !== undefined && command !== 'drain' && values.has('file')) {
+  if (admin !== undefined && command !== 'drain' && given.has('file')) {
     return `${command} @SERVER concerns all drain files of the server; leave out --file`
   }
-  const until = values.get('until')
+  const until = given.get('until')
   const untilMs = scanUntil(until, nowMs)
   if (typeof untilMs === 'string') return untilMs
   return {
     words,
-    conf: values.get('conf') || undefined,
-    file: values.get('file') || undefined,
-    reason: values.get('reason') ?? '',
-    actor: values.get('actor') || undefined,
+    conf: given.get('conf') || undefined,
+    file: given.get('file') || undefined,
+    reason: given.get('reason') ?? '',
+    actor: given.get('actor') || undefined,
     admin,
     untilMs,
     until,
-    allowsEmpty,
+    allowsEmpty: isOn(flags, 'allow-empty'),
     isJson: output === 'json',
-  }
-}
-
-/** Flags may stand before and after the selector. */
-function splitArgs(command: DrainCommand, argv: readonly string[]): SplitArgs | string {
-  const words: string[] = []
-  const values = new Map<string, string>()
-  let allowsEmpty = false
-  for (let rest = argv; rest.length > 0; ) {
-    const flags = scanFlags(rest, BOOLEANS[command], VALUES[command])
-    if (typeof flags === 'string') return flags
-    for (const [name, value] of flags.values) values.set(name, value)
-    allowsEmpty ||= flags.set.has('allow-empty')
-    words.push(...flags.rest.slice(0, 1))
-    rest = flags.rest.slice(1)
-  }
-  return {
-    words: words.filter((word) => !isServer(word)),
-    servers: words.filter(isServer),
-    values,
-    allowsEmpty,
   }
 }
 

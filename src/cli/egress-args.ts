@@ -3,7 +3,8 @@ import type { DnsNameResolverSettings } from '../operator/egress/dnsnameresolver
 import type { EgressFirewallSettings } from '../operator/egress/egressfirewall/egress-firewall-session.ts'
 import type { FqdnSettings } from '../operator/egress/fqdnnetworkpolicy/settings.ts'
 import type { OvnSettings } from '../operator/egress/ovn/ovn-settings.ts'
-import { BadValue, type Flag, type Get } from './flag-values.ts'
+import { flagsOf } from './args.ts'
+import { BadValue, type Get } from './flag-values.ts'
 import { FQDN_FLAGS, readDnsService, readFqdnSettings } from './fqdn-flags.ts'
 import { OVN_FLAGS, readOvnArgs } from './ovn-args.ts'
 
@@ -24,27 +25,13 @@ export interface EgressArgs extends DnsNameResolverSettings, EgressFirewallSetti
 }
 
 /** Flags of the controllers for egress policies, in the order of the help. */
-export const EGRESS_FLAGS: readonly Flag[] = [
-  {
-    name: 'egress-namespace',
-    value: 'ovn-kubernetes',
-    help: 'namespace of the objects for DNS names; OpenShift: openshift-ovn-kubernetes',
-  },
-  {
-    name: 'egress-kind',
-    value: NAME_KINDS[0].kind,
-    help: 'kind of the objects for DNS names; EgressFirewallDNSName is the first design of DNSNameResolver',
-  },
-  {
-    name: 'cluster-cidr',
-    value: '',
-    help: 'comma list of networks of nodes, Pods and Services: no DNS answer allows them',
-  },
-  {
-    name: 'egress-allow',
-    value: '',
-    help: 'comma list of networks that DNS answers may allow although they are denied by default, for example loopback',
-  },
+export const EGRESS_FLAGS = [
+  ...flagsOf(`
+    --egress-namespace NAME | ovn-kubernetes | namespace of the objects for DNS names; OpenShift: openshift-ovn-kubernetes
+    --egress-kind KIND | ${NAME_KINDS[0].kind} | kind of the objects for DNS names: ${NAME_KINDS.map(({ kind }) => kind).join(' or ')}, which is the first design of DNSNameResolver
+    --cluster-cidr LIST | | comma list of networks of nodes, Pods and Services: no DNS answer allows them
+    --egress-allow LIST | | comma list of networks that DNS answers may allow although they are denied by default, for example loopback
+  `),
   ...OVN_FLAGS,
   ...FQDN_FLAGS,
 ]

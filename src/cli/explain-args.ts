@@ -1,6 +1,7 @@
 import type { ExplainQuestion } from '../plugin/answer-explainer.ts'
-import { ADMIN_FLAGS, type AdminArgs, isServer, scanAdminArgs } from './admin-target.ts'
-import { COREFILE_FLAGS, scanCorefileFlags, scanFlags } from './args.ts'
+import { ADMIN_FLAGS, type AdminArgs, isServer, scanAdminArgs } from './admin-args.ts'
+import { type CommandArgs, flagsOf, refuseWords, scanMixed } from './args.ts'
+import { COREFILE_FLAGS, scanCorefileFlags } from './serve-args.ts'
 
 /** Arguments of `sextant explain`. */
 export interface ExplainArgs {
@@ -14,55 +15,42 @@ export interface ExplainArgs {
   readonly admin: AdminArgs | undefined
 }
 
-const FLAGS = ['client', 'subnet', 'records', 'seed', 'o']
-const USAGE =
-  'usage: sextant explain NAME [TYPE] --client ADDR | --subnet CIDR [@SERVER] [-conf FILE] [--records FILE] [--seed N] [-o json]'
+export const EXPLAIN: CommandArgs = {
+  usage:
+    'explain NAME [TYPE] --client ADDR | --subnet CIDR [@SERVER] [-conf FILE] [--records FILE] [--seed N] [-o json]',
+  flags: [
+    ...flagsOf(`
+      --client ADDR | (127.0.0.1 if --subnet is given) | source address of the query
+      --subnet CIDR | | EDNS Client Subnet of the query; a single address means /32 or /128
+    `),
+    ...COREFILE_FLAGS,
+    ...flagsOf(`
+      --records FILE | (those of the Corefile) | DNSRecords as kubectl get dnsrecord -A -o yaml prints them; - = standard input
+      --seed N | 1 | seed of the random numbers, 0 to 4294967295; the same seed gives the same reply
+    `),
+    ...ADMIN_FLAGS,
+    ...flagsOf('-o json | (text) | print JSON'),
+  ],
+}
 
 /** Reads the arguments of `sextant explain`. Returns a string if they are invalid: the reason. */
 export function scanExplainArgs(argv: readonly string[]): ExplainArgs | string {
-  const split = splitArgs(argv)
-  if (typeof split === 'string') return split
-  const { words, servers, values } = split
-  const corefile = scanCorefileFlags({ set: new Set(), values, rest: [] })
+  const flags = scanMixed(argv, EXPLAIN.flags)
+  if (typeof flags === 'string') return flags
+  const { given, rest } = flags
+  const corefile = scanCorefileFlags({ given, rest: [] })
   if (typeof corefile === 'string') return corefile
-  const question = scanQuestion(words, values)
+  const words = rest.filter((word) => !isServer(word))
+  const question = scanQuestion(words, given)
   if (typeof question === 'string') return question
-  const output = values.get('o') ?? 'text'
+  const output = given.get('o') ?? 'text'
   if (output !== 'json' && output !== 'text') return `-o must be json or text, got "${output}"`
-  const admin = scanAdminArgs(servers, values)
+  const admin = scanAdminArgs(rest, given)
   if (typeof admin === 'string') return admin
-  const records = values.get('records')
+  const records = given.get('records')
   if (records !== undefined && admin !== undefined)
     return '--records is not possible with @SERVER, which has its own records: remove one of them'
   return { ...corefile, question, records, admin, isJson: output === 'json' }
-}
-
-interface SplitArgs {
-  readonly words: readonly string[]
-  /** With their `@`. */
-  readonly servers: readonly string[]
-  readonly values: ReadonlyMap<string, string>
-}
-
-/** Splits the arguments into words and flags, in any order. */
-function splitArgs(argv: readonly string[]): SplitArgs | string {
-  const words: string[] = []
-  const values = new Map<string, string>()
-  const known = [...new Set([...COREFILE_FLAGS, ...ADMIN_FLAGS, ...FLAGS])]
-  let rest = argv
-  while (rest.length > 0) {
-    const flags = scanFlags(rest, [], known)
-    if (typeof flags === 'string') return flags
-    for (const [name, value] of flags.values) values.set(name, value)
-    const [word, ...others] = flags.rest
-    if (word !== undefined) words.push(word)
-    rest = others
-  }
-  return {
-    words: words.filter((word) => !isServer(word)),
-    servers: words.filter(isServer),
-    values,
-  }
 }
 
 function scanQuestion(
@@ -70,8 +58,9 @@ function scanQuestion(
   values: ReadonlyMap<string, string>,
 ): ExplainQuestion | string {
   const [name, type, ...extra] = words
-  if (name === undefined) return USAGE
-  if (extra.length > 0) return `extra command line arguments: [${extra.join(' ')}]`
+  if (name === undefined) return `usage: sextant ${EXPLAIN.usage}`
+  const fault = refuseWords(extra)
+  if (fault !== undefined) return fault
   const client = values.get('client')
   const subnet = values.get('subnet')
   if (client === undefined && subnet === undefined) {

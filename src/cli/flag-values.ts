@@ -2,15 +2,6 @@ import { scanDuration } from '../base/duration.ts'
 import { type Cidr, scanCidr } from '../dns/text/address.ts'
 import { FALSE, TRUE } from './args.ts'
 
-/** A flag of the operator. */
-export interface Flag {
-  readonly name: string
-  /** Default value, as text, if neither the command line nor the environment sets it. */
-  readonly value: string
-  readonly isBoolean?: boolean
-  readonly help: string
-}
-
 /** Returns the value of a flag as text; '' = not given. */
 export type Get = (name: string) => string
 

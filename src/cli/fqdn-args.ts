@@ -1,4 +1,4 @@
-import { scanFlags } from './args.ts'
+import { type CommandArgs, flagsOf, isOn, keyOf, refuseWords, scanFlags } from './args.ts'
 
 /** The arguments of `sextant fqdn`. */
 export interface FqdnArgs {
@@ -17,23 +17,28 @@ export interface FqdnArgs {
 }
 
 export const SOCKET_DEFAULT = '/run/sextant/node.sock'
-const USAGE =
-  'use: sextant fqdn cache list [-e ID] [-p PATTERN] [-s SOURCE] [-o json], sextant fqdn cache clean [-f] [-p PATTERN], or sextant fqdn names'
-
-interface Action {
-  readonly action: FqdnArgs['action']
-  readonly booleans: readonly string[]
-  readonly values: readonly string[]
+export const FQDN: CommandArgs = {
+  usage: `
+    fqdn cache list [-e ID] [-p PATTERN] [-s SOURCE] [-o json]
+    fqdn cache clean [-f] [-p PATTERN]
+    fqdn names
+  `,
+  flags: flagsOf(`
+    -e, --endpoint ID | (all clients) | only of this client: namespace/name, or with the UID
+    -p, --matchpattern PATTERN | (all names) | only names that this pattern of Cilium selects
+    -s, --source SOURCE | (both) | lookup = answers; connection = addresses whose TTL has ended and that open connections keep
+    -o, --output json | (a table) | print JSON, as the API has it
+    -f, --force | | do not ask before names are removed
+    --socket PATH | ${SOCKET_DEFAULT} | socket of the node agent
+  `),
 }
+const USAGE = `use: ${FQDN.usage.trim().replaceAll(/^ */gm, 'sextant ').replaceAll('\n', ', ')}`
 
-const ACTIONS: Readonly<Record<string, Action>> = {
-  'cache list': {
-    action: 'list',
-    booleans: [],
-    values: ['e', 'endpoint', 'p', 'matchpattern', 's', 'source', 'o', 'output'],
-  },
-  'cache clean': { action: 'clean', booleans: ['f', 'force'], values: ['p', 'matchpattern'] },
-  names: { action: 'names', booleans: [], values: ['o', 'output'] },
+/** The flags of each action, by key. */
+const ACTIONS: Readonly<Record<string, readonly [FqdnArgs['action'], readonly string[]]>> = {
+  'cache list': ['list', ['e', 'p', 's', 'o', 'socket']],
+  'cache clean': ['clean', ['f', 'p', 'socket']],
+  names: ['names', ['o', 'socket']],
 }
 
 /** Reads the arguments. Returns a string if they are invalid: the reason. */
@@ -42,27 +47,26 @@ export function scanFqdnArgs(argv: readonly string[]): FqdnArgs | string {
   const name = argv.slice(0, words).join(' ')
   const found = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined
   if (found === undefined) return USAGE
-  const flags = scanFlags(argv.slice(words), found.booleans, [...found.values, 'socket'])
+  const [action, keys] = found
+  const known = FQDN.flags.filter((flag) => keys.includes(keyOf(flag.name)))
+  const flags = scanFlags(argv.slice(words), known)
   if (typeof flags === 'string') return `${flags}; ${USAGE}`
-  if (flags.rest.length > 0)
-    return `extra command line arguments: [${flags.rest.join(' ')}]; ${USAGE}`
-  const { values, set } = flags
-  const textOf = (...names: readonly string[]): string =>
-    names.map((one) => values.get(one) ?? '').find((value) => value !== '') ?? ''
-  const source = textOf('s', 'source')
+  const fault = refuseWords(flags.rest)
+  if (fault !== undefined) return `${fault}; ${USAGE}`
+  const textOf = (key: string): string => flags.given.get(key) ?? ''
+  const source = textOf('s')
   if (!['', 'lookup', 'connection'].includes(source)) {
     return `-s must be lookup or connection: ${source}`
   }
-  const form = textOf('o', 'output')
+  const form = textOf('o')
   if (!['', 'json'].includes(form)) return `-o must be json: ${form}`
   return {
-    action: found.action,
+    action,
     socket: textOf('socket') || SOCKET_DEFAULT,
-    endpoint: textOf('e', 'endpoint'),
-    // `scanFlags` reads -p as CoreDNS does: the port of `serve`.
-    pattern: textOf('dns.port', 'matchpattern'),
+    endpoint: textOf('e'),
+    pattern: textOf('p'),
     source,
     isJson: form === 'json',
-    isForced: ['f', 'force'].some((one) => set.has(one)),
+    isForced: isOn(flags, 'f'),
   }
 }

@@ -1,59 +1,29 @@
 import type { DnsSettings, FqdnSettings } from '../operator/egress/fqdnnetworkpolicy/settings.ts'
-import { BadValue, boolean, duration, type Flag, type Get, networks } from './flag-values.ts'
+import { flagsOf } from './args.ts'
+import { BadValue, boolean, duration, type Get, networks } from './flag-values.ts'
 
 const DNS_NAMESPACE = 'kube-system'
 const SERVICE = /^(?:([a-z0-9][-a-z0-9]{0,62})\/)?([a-z][-a-z0-9]{0,62})$/
-const NO_EFFECT = 'no effect; the controller of FQDNNetworkPolicies by delta10 has it'
+const NO_EFFECT =
+  'no effect; the controller of FQDNNetworkPolicies by delta10 has it, and wrong values are refused'
 
 /** Flags of the controller fqdnnetworkpolicy, with the names that delta10's and nais's controllers give them. */
-export const FQDN_FLAGS: readonly Flag[] = [
-  {
-    name: 'dns-environment',
-    value: 'kubernetes',
-    help: 'where names are resolved: kubernetes = all endpoints of a Service, resolv.conf = the servers of a file',
-  },
-  {
-    name: 'dns-service-name',
-    value: 'kube-dns',
-    help: 'Service of the DNS servers, NAME in kube-system or NAMESPACE/NAME',
-  },
-  {
-    name: 'dns-config-file',
-    value: '/etc/resolv.conf',
-    help: 'file of the DNS servers, with --dns-environment=resolv.conf',
-  },
-  { name: 'dns-tcp', value: 'false', isBoolean: true, help: 'query over TCP instead of UDP' },
-  {
-    name: 'ip-expiration-period',
-    value: '60m',
-    help: 'how long an address is allowed after it was last in an answer',
-  },
-  {
-    name: 'next-sync-period',
-    value: '3600',
-    help: 'longest time in seconds between two lookups of a name',
-  },
-  {
-    name: 'minimum-sync-period',
-    value: '1',
-    help: 'shortest time in seconds between two lookups of a name',
-  },
-  { name: 'skip-aaaa', value: 'false', isBoolean: true, help: 'do not look up IPv6 addresses' },
-  {
-    name: 'max-concurrent-reconciles',
-    value: '10',
-    help: 'FQDNNetworkPolicies that are reconciled at once',
-  },
-  {
-    name: 'zap-log-level',
-    value: '',
-    help: 'as --log-level: debug, info, error, or a number above 0 for debug',
-  },
-  { name: 'zap-devel', value: 'false', isBoolean: true, help: 'as --log-level=debug' },
-  { name: 'zap-encoder', value: '', help: NO_EFFECT },
-  { name: 'zap-stacktrace-level', value: '', help: NO_EFFECT },
-  { name: 'zap-time-encoding', value: '', help: NO_EFFECT },
-]
+export const FQDN_FLAGS = flagsOf(`
+  --dns-environment KIND | kubernetes | where names are resolved: kubernetes = all endpoints of a Service, resolv.conf = the servers of a file
+  --dns-service-name NAME | kube-dns | Service of the DNS servers, NAME in kube-system or NAMESPACE/NAME
+  --dns-config-file FILE | /etc/resolv.conf | file of the DNS servers, with --dns-environment=resolv.conf
+  --dns-tcp | false | query over TCP instead of UDP
+  --ip-expiration-period DURATION | 60m | how long an address is allowed after it was last in an answer
+  --next-sync-period SECONDS | 3600 | longest time in seconds between two lookups of a name
+  --minimum-sync-period SECONDS | 1 | shortest time in seconds between two lookups of a name
+  --skip-aaaa | false | do not look up IPv6 addresses
+  --max-concurrent-reconciles N | 10 | FQDNNetworkPolicies that are reconciled at once
+  --zap-log-level LEVEL | | as --log-level: debug, info, error, or a number above 0 for debug
+  --zap-devel | false | as --log-level=debug
+  --zap-encoder FORMAT | | ${NO_EFFECT}
+  --zap-stacktrace-level LEVEL | | ${NO_EFFECT}
+  --zap-time-encoding FORMAT | | ${NO_EFFECT}
+`)
 
 /** Reads the values of FQDN_FLAGS. Throws BadValue. */
 export function readFqdnSettings(get: Get): FqdnSettings {

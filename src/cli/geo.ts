@@ -1,34 +1,16 @@
 import { InputError } from '../base/errors.ts'
-import {
-  type Address,
-  type Cidr,
-  maskAddress,
-  printAddress,
-  scanAddress,
-} from '../dns/text/address.ts'
+import { type Address, type Cidr, maskAddress, printAddress } from '../dns/text/address.ts'
 import { bundledLocator } from '../geo/bundled-locator.ts'
 import { type Location, ladderOf, UNKNOWN_LOCATION } from '../geo/location.ts'
 import { type DatabaseEvidence, LOCATOR, type Locator } from '../geo/locator.ts'
 import { type Net, printNetValues } from '../geo/net.ts'
 import { printCoordinates } from '../geo/point.ts'
 import type { OfflineBlock } from '../publish/offline-block.ts'
-import type { RecordsPlace } from '../publish/offline-records.ts'
 import { describe } from '../server/supervisor.ts'
-import { scanFlags } from './args.ts'
 import { chooseCorefile } from './corefile.ts'
+import { type GeoArgs, scanGeoArgs } from './geo-args.ts'
 import { loadOffline } from './offline.ts'
-import { chooseRecords } from './offline-flags.ts'
 import { errorLines, type Output, printJson } from './output.ts'
-
-/** The arguments of `sextant geo`. */
-interface GeoArgs {
-  readonly text: string
-  readonly address: Address
-  /** Undefined = the bundled database, without a Corefile. */
-  readonly conf: string | undefined
-  readonly records: RecordsPlace | undefined
-  readonly isJson: boolean
-}
 
 /** The place of an address, as one server block finds it. */
 interface GeoReport {
@@ -72,28 +54,6 @@ export async function runGeo(argv: readonly string[], output: Output): Promise<n
     for (const one of error.all()) output.printError(describe(one))
     return 1
   }
-}
-
-/** Accepts flags before and after the address. Throws InputError. */
-function scanGeoArgs(argv: readonly string[]): GeoArgs {
-  const isAddressFirst = argv[0] !== undefined && !argv[0].startsWith('-')
-  const flags = scanFlags(isAddressFirst ? argv.slice(1) : argv, [], ['conf', 'records', 'o'])
-  if (typeof flags === 'string') throw new InputError(undefined, flags)
-  const words = isAddressFirst ? [argv[0]!, ...flags.rest] : flags.rest
-  const [text, ...more] = words
-  if (text === undefined) throw new InputError(undefined, 'no address: sextant geo ADDR')
-  if (more.length > 0)
-    throw new InputError(undefined, `extra command line arguments: [${more.join(' ')}]`)
-  const address = scanAddress(text)
-  if (address === undefined) throw new InputError(undefined, `invalid address: ${text}`)
-  const format = flags.values.get('o') ?? 'text'
-  if (format !== 'text' && format !== 'json')
-    throw new InputError(undefined, `invalid value ${format} for -o: must be text or json`)
-  const conf = flags.values.get('conf')
-  const records = chooseRecords(flags.values.get('records'))
-  if (conf === undefined && records !== undefined)
-    throw new InputError(undefined, '--records needs -conf')
-  return { text, address, conf, records, isJson: format === 'json' }
 }
 
 /** Locates the address with the bundled database. */

@@ -1,12 +1,8 @@
-import { NODE_USAGE, scanNodeArgs } from './node-args.ts'
+import { scanNodeArgs } from './node-args.ts'
 import type { Output } from './output.ts'
 
 /** `sextant node`: `sextant serve` with a Corefile for the node agent. Resolves to the exit code of `serve`. */
 export async function runNode(argv: readonly string[], output: Output): Promise<number> {
-  if (/^--?h(elp)?$/.test(argv[0] ?? '')) {
-    output.print(NODE_USAGE)
-    return 0
-  }
   const args = scanNodeArgs(argv)
   if (typeof args === 'string') {
     output.printError(args)

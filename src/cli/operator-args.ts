@@ -10,17 +10,9 @@ import type { OperatorSettings } from '../operator/settings.ts'
 import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
 import { scanSilentSite } from '../peering/silent-sites.ts'
 import { isSite } from '../peering/site-name.ts'
-import { scanFlags } from './args.ts'
+import { type CommandArgs, defaultsOf, flagsOf, refuseWords, scanFlags } from './args.ts'
 import { CONTROLLERS, EGRESS_FLAGS, type EgressArgs, readEgressArgs } from './egress-args.ts'
-import {
-  BadValue,
-  boolean,
-  duration,
-  type Flag,
-  type Get,
-  networks,
-  wordsOf,
-} from './flag-values.ts'
+import { BadValue, boolean, duration, type Get, networks, wordsOf } from './flag-values.ts'
 import { zapLevel } from './fqdn-flags.ts'
 
 const LEVELS = ['debug', 'info', 'warning', 'error'] as const
@@ -55,153 +47,43 @@ const HOLD_DOWN_MS_MAX = 3_600_000
 /** `[prefix/]name`. */
 const LABEL = /^([a-z0-9.-]{1,253}\/)?[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$/
 
-/**
- * The flags, in the order of the help. Each flag is an environment variable as well, which takes
- * precedence.
- */
-const FLAGS: readonly Flag[] = [
-  {
-    name: 'kubeconfig',
-    value: '',
-    help: 'kubeconfig file; without it, the cluster that the operator runs in',
-  },
-  { name: 'context', value: '', help: 'context of the kubeconfig; default: the current context' },
-  { name: 'watch-namespaces', value: '', help: 'comma list of namespaces to watch; default: all' },
-  {
-    name: 'controllers',
-    value: 'dnsrecord',
-    help: `comma list of what the operator does: ${CONTROLLERS.join(', ')}`,
-  },
-  {
-    name: 'site',
-    value: '',
-    help: 'name of this site, different at each peer; default: a hash of the UID of namespace kube-system',
-  },
-  {
-    name: 'silent-site',
-    value: `keep ${EXPIRY_DEFAULT_MS / 3_600_000}h`,
-    help: '"keep DURATION" or "remove DURATION": when addresses of a silent site that no health check finds up are down',
-  },
-  {
-    name: 'min-requeue-time',
-    value: '5s',
-    help: 'shortest time between two reconciles of an unchanged record',
-  },
-  {
-    name: 'max-requeue-time',
-    value: '15m',
-    help: 'longest time between two reconciles of a record',
-  },
-  {
-    name: 'leader-elect',
-    value: 'false',
-    isBoolean: true,
-    help: 'use a Lease, so that one of several replicas is active',
-  },
-  {
-    name: 'leader-elect-namespace',
-    value: '',
-    help: 'namespace of the Lease; default: $POD_NAMESPACE, else "default"',
-  },
-  {
-    name: 'delegation-role',
-    value: 'primary',
-    help: 'primary or secondary; other clusters publish the delegating records of a secondary',
-  },
-  {
-    name: 'share-hosts',
-    value: '',
-    help: 'comma list of "HOST NAMESPACE...": namespaces whose records may have HOST and the names below it, whichever namespace had it first',
-  },
-  {
-    name: 'cluster-secret-namespace',
-    value: '',
-    help: 'namespace of the Secrets with kubeconfigs of other clusters; default: $POD_NAMESPACE, else dns-operator-system',
-  },
-  {
-    name: 'cluster-secret-label',
-    value: 'kuadrant.io/multicluster-kubeconfig',
-    help: 'label of these Secrets; its value must be "true"',
-  },
-  {
-    name: 'cluster-leave-time',
-    value: '10m',
-    help: 'how long to serve the endpoints of a cluster after its Secret is deleted',
-  },
-  {
-    name: 'remote-removal-timeout',
-    value: '24h',
-    help: 'how long the deletion of a delegating record waits for other clusters',
-  },
-  {
-    name: 'group',
-    value: '',
-    help: 'group of this cluster: it is passive while the TXT record kuadrant-active-groups.ZONE does not name the group',
-  },
-  { name: 'metrics-bind-address', value: ':8080', help: 'address of /metrics; 0 disables it' },
-  {
-    name: 'health-probe-bind-address',
-    value: ':8081',
-    help: 'address of /healthz and /readyz; 0 disables them',
-  },
-  {
-    name: 'notify-bind-address',
-    value: '0',
-    help: 'comma list of addresses that receive NOTIFY from peers, UDP and TCP; 0 disables it',
-  },
-  {
-    name: 'notify-allow',
-    value: '',
-    help: 'comma list of networks of our own nameservers: an unsigned NOTIFY from them makes the operator poll all peers',
-  },
-  {
-    name: 'nameserver-allow',
-    value: '',
-    help: 'comma list of networks that nameservers of provider Secrets may have although they are loopback or link-local',
-  },
-  {
-    name: 'enable-probes',
-    value: 'true',
-    isBoolean: true,
-    help: 'run the health checks of records',
-  },
-  {
-    name: 'probe-peers',
-    value: 'true',
-    isBoolean: true,
-    help: 'also probe the addresses of peers, so that a dead site loses its traffic',
-  },
-  {
-    name: 'quorum',
-    value: '0',
-    help: 'number of sites that must find an address of a peer down; 0: by the number of sites',
-  },
-  {
-    name: 'hold-down',
-    value: '0s',
-    help: 'how long sites must have found an address of a peer down before it is taken out',
-  },
-  {
-    name: 'insecure-health-checks',
-    value: 'true',
-    isBoolean: true,
-    help: 'accept any certificate in the health checks of records',
-  },
-  {
-    name: 'probe-allow',
-    value: '',
-    help: 'comma list of networks that may be probed although they are refused by default: private networks, loopback',
-  },
-  { name: 'log-level', value: 'info', help: `least severe level to log: ${LEVELS.join(', ')}` },
-  ...EGRESS_FLAGS,
-]
-
-/** The help, one line per flag. */
-export function operatorFlagLines(): readonly string[] {
-  return FLAGS.map(({ name, value, help }) => {
-    const text = value === '' || help.includes('default') ? help : `${help}; default ${value}`
-    return `  --${name.padEnd(28)}${text}`
-  })
+/** Each flag is an environment variable as well, which takes precedence. */
+export const OPERATOR: CommandArgs = {
+  usage: 'operator [FLAG]...',
+  flags: [
+    ...flagsOf(`
+      --kubeconfig FILE | (the cluster that it runs in) | kubeconfig file
+      --context NAME | (the current context) | context of the kubeconfig
+      --controllers LIST | dnsrecord | comma list of what the operator does: ${CONTROLLERS.join(', ')}
+      --watch-namespaces LIST | (all) | comma list of namespaces to watch
+      --site NAME | (a hash of the UID of namespace kube-system) | name of this site, different at each peer: 1 to 63 letters, digits, ".", "_" and "-"
+      --silent-site ACTION | keep ${EXPIRY_DEFAULT_MS / 3_600_000}h | "keep DURATION" or "remove DURATION", from 1s to 8760h, which do the same: when addresses of a silent site that no health check finds up are down
+      --probe-peers | true | also probe the addresses of peers, so that a dead site loses its traffic
+      --quorum N | 0 | number of sites that must find an address of a peer down, up to ${QUORUM_MAX}; 0 = by the number of sites
+      --hold-down DURATION | 0s | how long sites must have found an address of a peer down before it is taken out, from 1s to 1h
+      --min-requeue-time DURATION | 5s | shortest time between two reconciles of an unchanged record, and between two queries for a host
+      --max-requeue-time DURATION | 15m | longest time between these
+      --enable-probes | true | run the health checks of records
+      --insecure-health-checks | true | accept any certificate in the health checks of records
+      --nameserver-allow LIST | | comma list of networks that nameservers of provider Secrets may have although they are loopback or link-local
+      --probe-allow LIST | | comma list of networks that may be probed although they are refused by default: private networks, loopback, link-local and similar
+      --leader-elect | false | use the Lease sextant-operator, so that one of several replicas is active
+      --leader-elect-namespace NAME | ($POD_NAMESPACE, else "default") | namespace of the Lease
+      --delegation-role ROLE | primary | primary or secondary; other clusters publish the delegating records of a secondary
+      --share-hosts LIST | | comma list of "HOST NAMESPACE...": namespaces whose records may have HOST and the names below it, whichever namespace had it first
+      --cluster-secret-namespace NAME | ($POD_NAMESPACE, else ${CLUSTER_SECRET_NAMESPACE}) | namespace of the Secrets with kubeconfigs of other clusters
+      --cluster-secret-label LABEL | kuadrant.io/multicluster-kubeconfig | label of these Secrets; its value must be "true"
+      --cluster-leave-time DURATION | 10m | how long to serve the endpoints of a cluster after its Secret is deleted
+      --remote-removal-timeout DURATION | 24h | how long the deletion of a delegating record waits for other clusters
+      --group NAME | | group of this cluster, up to ${GROUP_CHARACTERS_MAX} characters: it is passive while the TXT record kuadrant-active-groups.ZONE does not name the group
+      --metrics-bind-address ADDRESS | :8080 | address of /metrics; 0 disables it
+      --health-probe-bind-address ADDRESS | :8081 | address of /healthz and /readyz; 0 disables them
+      --notify-bind-address LIST | 0 | comma list of up to ${NOTIFY_ADDRESSES_MAX} addresses IP:PORT or :PORT that receive NOTIFY from peers, UDP and TCP; 0 disables it
+      --notify-allow LIST | | comma list of networks of our own nameservers: an unsigned NOTIFY from them makes the operator poll all peers
+      --log-level LEVEL | info | least severe level to log: ${LEVELS.join(', ')}
+    `),
+    ...EGRESS_FLAGS,
+  ],
 }
 
 /**
@@ -212,18 +94,13 @@ export function scanOperatorArgs(
   argv: readonly string[],
   env: NodeJS.ProcessEnv,
 ): OperatorArgs | string {
-  const booleans = FLAGS.filter((flag) => flag.isBoolean).map(({ name }) => name)
-  const others = FLAGS.filter((flag) => !flag.isBoolean).map(({ name }) => name)
-  const flags = scanFlags(argv, booleans, others)
+  const flags = scanFlags(argv, OPERATOR.flags)
   if (typeof flags === 'string') return flags
-  if (flags.rest.length > 0) return `extra command line arguments: [${flags.rest.join(' ')}]`
-  const values = new Map<string, string>()
-  for (const { name, value, isBoolean } of FLAGS) {
-    const isGiven = argv.some((arg) => arg.replace(/^--?/, '').split('=', 1)[0] === name)
-    const flag = isGiven ? String(flags.set.has(name)) : value
-    const given = isBoolean ? flag : (flags.values.get(name) ?? value)
-    values.set(name, env[nameInEnvironment(name)] || given)
-  }
+  const extra = refuseWords(flags.rest)
+  if (extra !== undefined) return extra
+  const values = new Map([...defaultsOf(OPERATOR.flags), ...flags.given])
+  for (const name of values.keys())
+    values.set(name, env[nameInEnvironment(name)] || values.get(name)!)
   try {
     return collect(values, env)
   } catch (error) {

@@ -1,19 +1,13 @@
 import { InputError } from '../base/errors.ts'
 import { createLogger, type Logger } from '../telemetry/log.ts'
-import { type Level, operatorFlagLines, scanOperatorArgs } from './operator-args.ts'
+import { type Level, scanOperatorArgs } from './operator-args.ts'
 import type { Output } from './output.ts'
-
-const HELP_FLAG = /^--?h(elp)?$/
 
 /**
  * `sextant operator`: publishes the DNSRecords of a cluster until a signal ends it. Resolves to the
  * exit code: 0, 1 = did not start, 2 = interrupted twice.
  */
 export async function runOperator(argv: readonly string[], output: Output): Promise<number> {
-  if (argv.some((arg) => HELP_FLAG.test(arg))) {
-    for (const line of operatorFlagLines()) output.print(line)
-    return 0
-  }
   const args = scanOperatorArgs(argv, process.env)
   if (typeof args === 'string') {
     output.printError(args)

@@ -2,34 +2,18 @@ import type { AddressFamily } from '../dns/text/address.ts'
 import type { OvnSettings } from '../operator/egress/ovn/ovn-settings.ts'
 import type { OvsdbTlsFiles } from '../ovsdb/open-socket.ts'
 import { scanRemotes } from '../ovsdb/remote.ts'
-import { BadValue, type Flag, type Get, networks, wordsOf } from './flag-values.ts'
+import { flagsOf } from './args.ts'
+import { BadValue, type Get, networks, wordsOf } from './flag-values.ts'
 
-export const OVN_FLAGS: readonly Flag[] = [
-  {
-    name: 'ovn-nb',
-    // As ovn-nbctl has it.
-    value: 'unix:/var/run/ovn/ovnnb_db.sock',
-    help: 'comma list of the servers of OVN Northbound: tcp:HOST:PORT, ssl:HOST:PORT, unix:PATH',
-  },
-  { name: 'ovn-nb-ca', value: '', help: 'for ssl: PEM file of the authority of the servers' },
-  { name: 'ovn-nb-cert', value: '', help: 'for ssl: PEM file of the own certificate' },
-  { name: 'ovn-nb-key', value: '', help: 'for ssl: PEM file of its key' },
-  {
-    name: 'ovn-nb-server-name',
-    value: '',
-    help: 'for ssl: name in the certificate of the servers; default: HOST',
-  },
-  {
-    name: 'ovn-owner',
-    value: 'sextant',
-    help: 'owner-controller of the address sets; those of other owners are never changed',
-  },
-  {
-    name: 'ovn-families',
-    value: 'ipv4,ipv6',
-    help: 'comma list of the address families with address sets',
-  },
-]
+export const OVN_FLAGS = flagsOf(`
+  --ovn-nb LIST | unix:/var/run/ovn/ovnnb_db.sock | comma list of the servers of OVN Northbound: tcp:HOST:PORT, ssl:HOST:PORT or unix:PATH
+  --ovn-nb-ca FILE | | for ssl: PEM file of the authority of the servers
+  --ovn-nb-cert FILE | | for ssl: PEM file of the own certificate
+  --ovn-nb-key FILE | | for ssl: PEM file of its key
+  --ovn-nb-server-name NAME | (HOST) | for ssl: name in the certificate of the servers
+  --ovn-owner NAME | sextant | owner-controller of the address sets; those of other owners are never changed
+  --ovn-families LIST | ipv4,ipv6 | comma list of the address families with address sets
+`)
 
 const FAMILIES: ReadonlyMap<string, AddressFamily> = new Map([
   ['ipv4', 1],

@@ -5,6 +5,7 @@ import { scanBase64 } from '../dns/rdata/binary.ts'
 import { type Address, type Cidr, scanAddress, scanCidr } from '../dns/text/address.ts'
 import { ALGORITHM_NAMES, HMAC_SHA256, scanAlgorithm } from '../dns/tsig/algorithm.ts'
 import { createTsigKey, type TsigKey } from '../dns/tsig/key.ts'
+import { type CommandArgs, flagsOf } from './args.ts'
 
 /** The arguments of `sextant query`. */
 export interface QueryArgs {
@@ -31,17 +32,59 @@ export interface QueryArgs {
 
 type Draft = { -readonly [Key in keyof QueryArgs]?: QueryArgs[Key] }
 
-/** Options that are on with `+x` and off with `+nox`. */
-const SWITCHES = new Map<string, 'tcp' | 'dnssecOk' | 'recurse' | 'nsid' | 'short'>([
-  ['tcp', 'tcp'],
-  ['vc', 'tcp'],
-  ['dnssec', 'dnssecOk'],
-  ['do', 'dnssecOk'],
-  ['recurse', 'recurse'],
-  ['rec', 'recurse'],
-  ['nsid', 'nsid'],
-  ['short', 'short'],
-])
+const DEFAULTS = { server: '127.0.0.1', port: 53, timeoutSeconds: 5, tries: 3 }
+
+export const QUERY: CommandArgs = {
+  usage: 'query [@SERVER] [-p PORT] NAME [TYPE] [CLASS] [OPTION]...',
+  flags: flagsOf(`
+    @SERVER | ${DEFAULTS.server} | IP address or host name
+    -p PORT | ${DEFAULTS.port} | port, 1 to 65535
+    -x ADDRESS | | query the PTR records of ADDRESS; replaces NAME
+    -y [ALGORITHM:]NAME:SECRET | (hmac-sha256) | sign with this TSIG key, and reject replies without a valid signature; SECRET is base64
+    +tcp, +vc | off | use TCP
+    +dnssec, +do | off | set the DO bit
+    +recurse, +rec | on | set the RD bit
+    +nsid | off | request the name server identifier
+    +short | off | print only the data of the answers
+    +subnet CIDR | | send EDNS Client Subnet; a single address means /32 or /128, and 0 means 0.0.0.0/0
+    +time, +timeout N | ${DEFAULTS.timeoutSeconds} | seconds for each try, 1 to 60
+    +tries N | ${DEFAULTS.tries} | tries over UDP, 1 to 10
+  `),
+}
+
+/** What the options set that are on with `+x` and off with `+nox`. */
+const SWITCHES: Readonly<Record<string, 'tcp' | 'dnssecOk' | 'recurse' | 'nsid' | 'short'>> = {
+  '+tcp': 'tcp',
+  '+dnssec': 'dnssecOk',
+  '+recurse': 'recurse',
+  '+nsid': 'nsid',
+  '+short': 'short',
+}
+/** Read the value of an option into a draft. Return a string if it is invalid: the reason. */
+type ScanValue = (text: string, draft: Draft) => string | undefined
+const LETTERS: Readonly<Record<string, ScanValue>> = {
+  '-p': scanPort,
+  '-x': scanReverse,
+  '-y': scanKey,
+}
+const VALUES: Readonly<Record<string, ScanValue>> = {
+  '+subnet': (text, draft) => {
+    draft.subnet = scanSubnet(text)
+    return draft.subnet === undefined ? 'must be an address or a CIDR' : undefined
+  },
+  '+time': (text, draft) => {
+    const seconds = scanNumber(text, 1, 60)
+    if (seconds === undefined) return 'must be from 1 to 60 seconds'
+    draft.timeoutSeconds = seconds
+    return undefined
+  },
+  '+tries': (text, draft) => {
+    const tries = scanNumber(text, 1, 10)
+    if (tries === undefined) return 'must be from 1 to 10'
+    draft.tries = tries
+    return undefined
+  },
+}
 
 /** Reads the arguments as dig does. Returns a string if they are invalid: the reason. */
 export function scanQueryArgs(argv: readonly string[]): QueryArgs | string {
@@ -50,14 +93,11 @@ export function scanQueryArgs(argv: readonly string[]): QueryArgs | string {
   for (let i = 0; i < argv.length; i++) {
     const arg = argv[i]!
     let complaint: string | undefined
-    const letter = arg.slice(0, 2)
+    const scan = LETTERS[arg.slice(0, 2)]
     // The value of an option may follow its letter directly.
-    const value = (): string => (arg.length > 2 ? arg.slice(2) : (argv[++i] ?? ''))
-    if (letter === '-p') complaint = scanPort(value(), draft)
-    else if (letter === '-y') complaint = scanKey(value(), draft)
-    else if (letter === '-x') complaint = scanReverse(value(), draft)
+    if (scan !== undefined) complaint = scan(arg.slice(2) || (argv[++i] ?? ''), draft)
     else if (arg.startsWith('-')) complaint = `invalid option: ${arg}`
-    else if (arg.startsWith('+')) complaint = scanOption(arg.slice(1), draft)
+    else if (arg.startsWith('+')) complaint = scanOption(arg, draft)
     else if (arg.startsWith('@')) draft.server = arg.slice(1)
     else words.push(arg)
     if (complaint !== undefined) return complaint
@@ -111,42 +151,25 @@ function reverseName({ family, bytes }: Address): string {
   return `${nibbles.reverse().join('.')}.ip6.arpa.`
 }
 
-function scanOption(text: string, draft: Draft): string | undefined {
-  const [name = '', value] = text.split(/=(.*)/s)
-  if (value !== undefined) return scanValue(name, value, draft)
-  const on = SWITCHES.get(name)
-  const off = name.startsWith('no') ? SWITCHES.get(name.slice(2)) : undefined
-  const option = on ?? off
-  if (option === undefined) return `invalid option: +${text}`
+/** Reads `+x`, `+nox` or `+x=VALUE`. */
+function scanOption(arg: string, draft: Draft): string | undefined {
+  const [name = '', value] = arg.split(/=(.*)/s)
+  if (value !== undefined) {
+    const scan = VALUES[mainName(name)]
+    if (scan === undefined) return `invalid option: ${name}=`
+    const want = scan(value, draft)
+    return want && `invalid value of ${name}: ${JSON.stringify(value)}, ${want}`
+  }
+  const on = SWITCHES[mainName(name)]
+  const option = on ?? SWITCHES[mainName(name.replace(/^\+no/, '+'))]
+  if (option === undefined) return `invalid option: ${name}`
   draft[option] = on !== undefined
   return undefined
 }
 
-function scanValue(name: string, value: string, draft: Draft): string | undefined {
-  const complaint = `invalid value of +${name}: ${JSON.stringify(value)}`
-  switch (name) {
-    case 'subnet': {
-      const subnet = scanSubnet(value)
-      if (subnet === undefined) return `${complaint}, must be an address or a CIDR`
-      draft.subnet = subnet
-      return undefined
-    }
-    case 'time':
-    case 'timeout': {
-      const seconds = scanNumber(value, 1, 60)
-      if (seconds === undefined) return `${complaint}, must be from 1 to 60 seconds`
-      draft.timeoutSeconds = seconds
-      return undefined
-    }
-    case 'tries': {
-      const tries = scanNumber(value, 1, 10)
-      if (tries === undefined) return `${complaint}, must be from 1 to 10`
-      draft.tries = tries
-      return undefined
-    }
-    default:
-      return `invalid option: +${name}=`
-  }
+/** The first name of a flag that has several. */
+function mainName(name: string): string {
+  return QUERY.flags.find(({ aliases }) => aliases.includes(name))?.name ?? name
 }
 
 /** A CIDR. An address without a prefix length means the whole address, and 0 means no prefix. */
@@ -192,8 +215,7 @@ function complete(draft: Draft): QueryArgs | string {
   return {
     type: RRType.A,
     rrclass: RRClass.IN,
-    server: '127.0.0.1',
-    port: 53,
+    ...DEFAULTS,
     tcp: false,
     dnssecOk: false,
     recurse: true,
@@ -201,8 +223,6 @@ function complete(draft: Draft): QueryArgs | string {
     short: false,
     subnet: undefined,
     key: undefined,
-    timeoutSeconds: 5,
-    tries: 3,
     ...draft,
     name,
   }

@@ -1,6 +1,6 @@
 import { SUPPORTED_NAMES } from '../plugins/order.ts'
-import { scanServeArgs } from './args.ts'
 import type { Output } from './output.ts'
+import { scanServeArgs } from './serve-args.ts'
 import { versionLines } from './version-lines.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { InputError } from '../base/errors.ts'
 import type { RecordsPlace } from '../publish/offline-records.ts'
-import { scanFlags } from './args.ts'
+import { type CommandArgs, flagsOf, refuseWords, scanFlags } from './args.ts'
 import { chooseRecords } from './offline-flags.ts'
 
 /** The arguments of `sextant what-if`. */
@@ -17,16 +17,30 @@ export interface WhatIfArgs {
   readonly isJson: boolean
 }
 
-const FLAGS = ['conf', 'manifests', 'records', 'new-conf', 'mmdb', 'old-records', 'max-share', 'o']
+export const WHAT_IF: CommandArgs = {
+  usage:
+    'what-if [-conf FILE] --manifests DIR | --records FILE | --new-conf FILE | --mmdb FILE [FLAG]...',
+  flags: flagsOf(`
+    -conf FILE | (./Corefile) | the present Corefile
+    --manifests DIR | | after the change, the DNSRecords are those in DIR
+    --records FILE | | after the change, the DNSRecords are those in FILE, as kubectl get dnsrecord -A -o yaml prints them; - = standard input
+    --new-conf FILE | | after the change, the Corefile is FILE
+    --mmdb FILE | | after the change, the location database is FILE
+    --old-records FILE | | before the change, the DNSRecords are those in FILE; necessary for the records of a cluster
+    --max-share N% | | exit with 1 if a name changes for more than N% of IPv4 or of IPv6; new names do not count
+    -o json | (text) | print JSON
+  `),
+}
 /** Flags that say what changes. */
 const CHANGES = ['manifests', 'records', 'new-conf', 'mmdb']
 
 /** Reads the arguments, and the records that they name. Throws InputError. */
 export function scanWhatIfArgs(argv: readonly string[]): WhatIfArgs {
-  const flags = scanFlags(argv, [], FLAGS)
+  const flags = scanFlags(argv, WHAT_IF.flags)
   if (typeof flags === 'string') throw new InputError(undefined, flags)
-  const { values, rest } = flags
-  if (rest.length > 0) refuse(`extra command line arguments: [${rest.join(' ')}]`)
+  const { given: values, rest } = flags
+  const fault = refuseWords(rest)
+  if (fault !== undefined) refuse(fault)
   const given = (name: string): string | undefined => values.get(name) || undefined
   if (!CHANGES.some((name) => given(name) !== undefined))
     refuse(

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { scanCheckArgs, scanServeArgs } from '../../src/cli/args.ts'
+import { scanCheckArgs } from '../../src/cli/check-args.ts'
+import { scanServeArgs } from '../../src/cli/serve-args.ts'
 
 const DEFAULTS = {
   conf: undefined,

@@ -1,23 +1,35 @@
 import t from 'tap'
+import { defaultsOf, helpLines, keyOf, pageLines, scanFlags } from '../../src/cli/args.ts'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { isServer } from '../../src/cli/main.ts'
 import { root, runSextant } from '../support/server.ts'
 
-const COMMANDS =
+const COMMAND_LIST =
   'the commands are serve, check, geo, what-if, operator, node, fqdn, query, explain, status, drain, undrain, drains, demo, help'
 
 const EXPLAIN_USAGE =
   'usage: sextant explain NAME [TYPE] --client ADDR | --subnet CIDR [@SERVER] [-conf FILE] [--records FILE] [--seed N] [-o json]'
 
 const CASES: readonly { args: readonly string[]; code: number; out?: RegExp; error?: string }[] = [
-  { args: ['foo'], code: 1, error: `"foo" is not a command: ${COMMANDS}` },
-  { args: ['chekc'], code: 1, error: `"chekc" is not a command: ${COMMANDS}; did you mean check?` },
-  { args: ['Serve'], code: 1, error: `"Serve" is not a command: ${COMMANDS}; did you mean serve?` },
-  { args: ['foo', '-conf', 'x'], code: 1, error: `"foo" is not a command: ${COMMANDS}` },
-  { args: [''], code: 1, error: `"" is not a command: ${COMMANDS}` },
-  { args: ['a\nb'], code: 1, error: `"a\\nb" is not a command: ${COMMANDS}` },
+  { args: ['foo'], code: 1, error: `"foo" is not a command: ${COMMAND_LIST}` },
+  {
+    args: ['chekc'],
+    code: 1,
+    error: `"chekc" is not a command: ${COMMAND_LIST}; did you mean check?`,
+  },
+  {
+    args: ['Serve'],
+    code: 1,
+    error: `"Serve" is not a command: ${COMMAND_LIST}; did you mean serve?`,
+  },
+  { args: ['foo', '-h'], code: 1, error: `"foo" is not a command: ${COMMAND_LIST}` },
+  { args: ['foo', '-conf', 'x'], code: 1, error: `"foo" is not a command: ${COMMAND_LIST}` },
+  { args: [''], code: 1, error: `"" is not a command: ${COMMAND_LIST}` },
+  { args: ['a\nb'], code: 1, error: `"a\\nb" is not a command: ${COMMAND_LIST}` },
   {
     args: ['version'],
     code: 1,
-    error: `"version" is not a command: ${COMMANDS}; to print the version, run \`sextant -version\``,
+    error: `"version" is not a command: ${COMMAND_LIST}; to print the version, run \`sextant -version\``,
   },
   { args: ['-foo'], code: 1, error: 'flag provided but not defined: -foo' },
   { args: ['serve', 'foo'], code: 1, error: 'extra command line arguments: [foo]' },
@@ -51,21 +63,26 @@ const CASES: readonly { args: readonly string[]; code: number; out?: RegExp; err
   },
   { args: ['-version'], code: 0, out: /^Sextant-\d+\.\d+\.\d+$/m },
   { args: ['serve', '--version'], code: 0, out: /^Sextant-\d+\.\d+\.\d+$/m },
-  { args: ['help'], code: 0, out: /^ {2}sextant check -conf FILE/m },
-  { args: ['check', '-h'], code: 0, out: /^ {2}sextant check -conf FILE/ },
+  { args: ['help'], code: 0, out: /^Sextant is [\s\S]*^ {2}sextant check {5}validate/m },
+  { args: ['-h'], code: 0, out: /^Sextant is /m },
+  { args: ['help', 'foo'], code: 0, out: /^Sextant is /m },
+  { args: ['serve', '-h'], code: 0, out: /^ {2}sextant serve [\s\S]*-dns\.port N, -p N / },
   {
-    args: ['what-if', '--help'],
+    args: ['operator', '--site', 'a', '-h'],
     code: 0,
-    out: /^ {2}sextant what-if [\s\S]*--max-share[\s\S]*as JSON\n$/,
+    out: /^ {2}sextant operator [\s\S]*keep 24h/,
   },
   {
     args: ['help', 'drain'],
     code: 0,
     out: /^ {2}sextant drain SELECTOR(?![\s\S]*sextant undrain)/,
   },
-  { args: ['fqdn', '-h'], code: 0, out: /^ {2}sextant fqdn cache list[\s\S]*sextant fqdn names/ },
-  { args: ['help', 'foo'], code: 0, out: /^Sextant is /m },
-  { args: ['demo', '-h'], code: 0, out: /^ {2}sextant demo .*\n$/ },
+  {
+    args: ['fqdn', '--help'],
+    code: 0,
+    out: /^ {2}sextant fqdn cache list[\s\S]*sextant fqdn names/,
+  },
+  { args: ['demo', '-h'], code: 0, out: /^ {2}sextant demo\n\n.*\n$/ },
 ]
 
 for (const { args, code, out, error } of CASES) {
@@ -77,3 +94,36 @@ for (const { args, code, out, error } of CASES) {
     t.equal(got.stderr, error === undefined ? '' : `${error}\n`)
   })
 }
+
+t.test('the parser, the help and the page of a command have the same flags', async (t) => {
+  for (const { name, help, args } of COMMANDS) {
+    const command = await args()
+    const [inHelp, onPage] = [helpLines(help, command).join('\n'), pageLines(command).join('\n')]
+    const flags = command.flags.filter((flag) => flag.name.startsWith('-'))
+    const keys = flags.flatMap((flag) => [flag.name, ...flag.aliases].map(keyOf))
+    t.equal(new Set(keys).size, keys.length, `${name}: no name twice`)
+    t.strictSame(
+      [...defaultsOf(command.flags).keys()],
+      flags.map((flag) => keyOf(flag.name)),
+    )
+    for (const flag of command.flags) {
+      t.match(flag.help, /^[^\s]/, `${name} ${flag.name}: a sentence`)
+      for (const one of [flag.name, ...flag.aliases]) {
+        t.ok(inHelp.includes(one), `${name}: the help has ${one}`)
+        t.ok(onPage.includes(`\`${one}`), `${name}: the page has ${one}`)
+        if (!one.startsWith('-')) continue
+        const value = flag.argument === '' ? 'true' : 'x'
+        const given = flag.argument === '' ? [one] : [one, value]
+        const want = { given: new Map([[keyOf(flag.name), value]]), rest: ['word'] }
+        t.strictSame(scanFlags([...given, 'word'], command.flags), want, `${name} ${one}`)
+      }
+    }
+  }
+})
+
+t.test('all but servers wait until their output is read', async (t) => {
+  const servers = [['serve'], ['operator'], ['node'], ['demo'], [], ['-conf', 'x'], ['help']]
+  for (const argv of servers) t.equal(isServer(argv), true, argv.join(' '))
+  for (const name of ['check', 'geo', 'what-if', 'fqdn', 'query', 'explain', 'status', 'drains'])
+    t.equal(isServer([name]), false, name)
+})

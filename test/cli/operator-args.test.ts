@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { operatorFlagLines, scanOperatorArgs } from '../../src/cli/operator-args.ts'
+import { scanOperatorArgs } from '../../src/cli/operator-args.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -183,20 +182,6 @@ t.test('invalid values are refused', (t) => {
   ]
   for (const { given, want } of table) t.match(scanOperatorArgs(given, {}), want, given.join(' '))
   t.match(scanOperatorArgs([], { LEADER_ELECT: 'perhaps' }), /must be true or false/)
-  t.end()
-})
-
-t.test('the help and the page of the operator have the same flags', (t) => {
-  const lines = operatorFlagLines()
-  const page = readFileSync('docs/reference/operator.md', 'utf8')
-  const rows = page.split('\n').filter((line) => line.startsWith('| `--'))
-  const onPage = rows.flatMap((row) => row.split('|')[1]!.match(/(?<=--)[a-z-]+/g) ?? [])
-  const inHelp = lines.map((line) => line.trim().split(/\s+/, 1)[0]!.slice(2))
-  t.strictSame(onPage.toSorted(), inHelp.toSorted())
-  t.match(
-    lines.join('\n'),
-    /--silent-site +"keep DURATION" or "remove DURATION": .*; default keep 24h/,
-  )
   t.end()
 })
 

@@ -152,15 +152,6 @@ t.test('commands that end by themselves', async (t) => {
       args: ['serve', '-plugins'],
       want: { code: 0, out: /^Server types:\n {2}dns\n.*\n {2}dns\.whoami\n/s },
     },
-    { name: '--help', args: ['--help'], want: { code: 0, out: /sextant serve -conf FILE/ } },
-    { name: 'help', args: ['help'], want: { code: 0, out: /sextant serve -conf FILE/ } },
-    { name: 'serve -h', args: ['serve', '-h'], want: { code: 0, out: /sextant serve -conf FILE/ } },
-    {
-      name: 'check -help',
-      args: ['check', '-help'],
-      want: { code: 0, out: /sextant check -conf/ },
-    },
-    { name: 'query -h', args: ['query', '-h'], want: { code: 0, out: /sextant query NAME/ } },
     {
       name: 'extra words',
       args: ['serve', 'x'],

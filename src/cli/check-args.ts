@@ -1,0 +1,40 @@
+import { type CommandArgs, flagsOf, isOn, scanFlags } from './args.ts'
+import { COREFILE_FLAGS, scanCorefileFlags } from './serve-args.ts'
+
+/** The arguments of `sextant check`. */
+export interface CheckArgs {
+  readonly conf: string | undefined
+  readonly dnsPort: number
+  /** Check this directory of DNSRecord manifests too. */
+  readonly manifests: string | undefined
+  /** Send nothing to a cluster. */
+  readonly offline: boolean
+  /** Exit with 1 for warnings too. */
+  readonly strict: boolean
+}
+
+export const CHECK: CommandArgs = {
+  usage: 'check [-conf FILE] [FLAG]...',
+  flags: [
+    ...COREFILE_FLAGS,
+    ...flagsOf(`
+      --manifests DIR | | also validate the DNSRecords in DIR; without -conf, check only these
+      --offline | | do not contact a Kubernetes cluster, for checks in CI
+      --strict | | exit with 1 for warnings too
+    `),
+  ],
+}
+
+/** Reads the arguments of `sextant check`. Returns a string if they are invalid: the reason. */
+export function scanCheckArgs(argv: readonly string[]): CheckArgs | string {
+  const flags = scanFlags(argv, CHECK.flags)
+  if (typeof flags === 'string') return flags
+  const corefile = scanCorefileFlags(flags)
+  if (typeof corefile === 'string') return corefile
+  return {
+    ...corefile,
+    manifests: flags.given.get('manifests') || undefined,
+    offline: isOn(flags, 'offline'),
+    strict: isOn(flags, 'strict'),
+  }
+}

@@ -1,0 +1,107 @@
+import type { CommandArgs } from './args.ts'
+import type { Output } from './output.ts'
+
+/** A command of `sextant`. Its modules are loaded only when they are necessary. */
+interface Command {
+  readonly name: string
+  /** What it does. */
+  readonly help: string
+  readonly args: () => Promise<CommandArgs>
+  /** Resolves to the exit code. */
+  readonly run: (rest: readonly string[], output: Output) => Promise<number>
+  /** True if it runs until it is stopped. */
+  readonly isServer?: true
+}
+
+/** In the order of `--help`. */
+export const COMMANDS: readonly Command[] = [
+  {
+    name: 'serve',
+    help: 'serve a Corefile until a signal stops it',
+    args: async () => (await import('./serve-args.ts')).SERVE,
+    run: async (rest, output) => (await import('./serve.ts')).serve(rest, output),
+    isServer: true,
+  },
+  {
+    name: 'check',
+    help: 'validate a Corefile, the files that it names, and DNSRecords, without listening',
+    args: async () => (await import('./check-args.ts')).CHECK,
+    run: async (rest, output) => (await import('./check.ts')).check(rest, output),
+  },
+  {
+    name: 'geo',
+    help: 'print the location of an address',
+    args: async () => (await import('./geo-args.ts')).GEO,
+    run: async (rest, output) => (await import('./geo.ts')).runGeo(rest, output),
+  },
+  {
+    name: 'what-if',
+    help: 'compare the answers of two configurations',
+    args: async () => (await import('./what-if-args.ts')).WHAT_IF,
+    run: async (rest, output) => (await import('./what-if.ts')).runWhatIf(rest, output),
+  },
+  {
+    name: 'operator',
+    help: 'publish the DNSRecords of a Kubernetes cluster, merged with those of other clusters',
+    args: async () => (await import('./operator-args.ts')).OPERATOR,
+    run: async (rest, output) => (await import('./operator.ts')).runOperator(rest, output),
+    isServer: true,
+  },
+  {
+    name: 'node',
+    help: 'enforce egress policies by name for the Pods of a node',
+    args: async () => (await import('./node-args.ts')).NODE,
+    run: async (rest, output) => (await import('./node.ts')).runNode(rest, output),
+    isServer: true,
+  },
+  {
+    name: 'fqdn',
+    help: 'list and remove what the Pods of a node learned from DNS',
+    args: async () => (await import('./fqdn-args.ts')).FQDN,
+    run: async (rest, output) => (await import('./fqdn.ts')).runFqdn(rest, output),
+  },
+  {
+    name: 'query',
+    help: 'send a DNS query, or transfer a zone, and print the answer as dig does',
+    args: async () => (await import('./query-args.ts')).QUERY,
+    run: async (rest, output) =>
+      (await import('./query.ts')).runQuery(rest, output.print, output.printError),
+  },
+  {
+    name: 'explain',
+    help: 'print why a client gets an answer',
+    args: async () => (await import('./explain-args.ts')).EXPLAIN,
+    run: async (rest, output) => (await import('./explain.ts')).runExplain(rest, output),
+  },
+  {
+    name: 'status',
+    help: 'print the state of a running server with the directive admin',
+    args: async () => (await import('./status-args.ts')).STATUS,
+    run: async (rest, output) => (await import('./status.ts')).runStatus(rest, output),
+  },
+  {
+    name: 'drain',
+    help: 'take endpoints out of service',
+    args: async () => (await import('./drain-args.ts')).DRAIN,
+    run: async (rest, output) => (await import('./drain.ts')).runDrain(rest, output),
+  },
+  {
+    name: 'undrain',
+    help: 'end drains',
+    args: async () => (await import('./drain-args.ts')).UNDRAIN,
+    run: async (rest, output) => (await import('./drain.ts')).runUndrain(rest, output),
+  },
+  {
+    name: 'drains',
+    help: 'list the drains',
+    args: async () => (await import('./drain-args.ts')).DRAINS,
+    run: async (rest, output) => (await import('./drain.ts')).runDrains(rest, output),
+  },
+  {
+    name: 'demo',
+    help: "run two sites on loopback that merge each other's records",
+    args: async () => ({ usage: 'demo', flags: [] }),
+    run: async (_, output) => (await import('./demo.ts')).demo(output),
+    isServer: true,
+  },
+]

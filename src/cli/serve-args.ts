@@ -1,0 +1,90 @@
+import { type CommandArgs, type Flags, flagsOf, isOn, refuseWords, scanFlags } from './args.ts'
+
+/** The arguments of `sextant serve`. The flags are CoreDNS's. */
+export interface ServeArgs {
+  /** Path of the Corefile, or `stdin`; undefined = ./Corefile if there is one. */
+  readonly conf: string | undefined
+  /** Port of server blocks without a port. */
+  readonly dnsPort: number
+  readonly pidfile: string | undefined
+  /** File with the secrets of server cookies; undefined = a random one that changes. */
+  readonly cookieSecrets: string | undefined
+  readonly plugins: boolean
+  readonly quiet: boolean
+  /** Another process, which will soon be ended, serves the addresses. */
+  readonly takesOver: boolean
+  readonly version: boolean
+  /** Prints queries to try once the server runs: set by `npm start`, for the shipped example only. */
+  readonly examples: boolean
+}
+
+export const DNS_PORT = 53
+
+/** The flags that select the Corefile, for several commands. */
+export const COREFILE_FLAGS = flagsOf(`
+  -conf FILE | (./Corefile) | the Corefile; stdin = read it from standard input
+  -dns.port, -p N | ${DNS_PORT} | port of server blocks without a port, 0 to 65535
+`)
+
+/** The flags of a process that serves, also of `sextant node`. */
+export const PROCESS_FLAGS = flagsOf(`
+  -cookie-secrets FILE | (a random secret, replaced every 26 hours) | secrets of DNS cookies that several servers share
+  -pidfile FILE | | write the process id to FILE once the server answers queries, and remove FILE at the end
+  -quiet | | do not print start-up lines
+  -takeover | | serve the addresses of a running server too; stop that server afterwards
+`)
+
+export const SERVE: CommandArgs = {
+  usage: 'serve [-conf FILE] [FLAG]...',
+  flags: [
+    ...COREFILE_FLAGS,
+    ...PROCESS_FLAGS,
+    ...flagsOf(`
+      -plugins | | list the supported directives and exit
+      -version | | print the version, the platform and the version of Node.js, and exit
+      -examples | | print example queries for Corefile.example after the start
+      -windows-service | | no effect
+    `),
+  ],
+}
+
+/** Reads the arguments of `sextant serve`. Returns a string if they are invalid: the reason. */
+export function scanServeArgs(argv: readonly string[]): ServeArgs | string {
+  const flags = scanFlags(argv, SERVE.flags)
+  if (typeof flags === 'string') return flags
+  const corefile = scanCorefileFlags(flags)
+  if (typeof corefile === 'string') return corefile
+  return {
+    ...corefile,
+    ...scanProcessFlags(flags),
+    plugins: isOn(flags, 'plugins'),
+    version: isOn(flags, 'version'),
+    examples: isOn(flags, 'examples'),
+  }
+}
+
+/** Reads PROCESS_FLAGS. */
+export function scanProcessFlags(
+  flags: Flags,
+): Pick<ServeArgs, 'pidfile' | 'cookieSecrets' | 'quiet' | 'takesOver'> {
+  return {
+    pidfile: flags.given.get('pidfile') || undefined,
+    cookieSecrets: flags.given.get('cookie-secrets') || undefined,
+    quiet: isOn(flags, 'quiet'),
+    takesOver: isOn(flags, 'takeover'),
+  }
+}
+
+/** Reads COREFILE_FLAGS, and refuses words. */
+export function scanCorefileFlags({
+  given,
+  rest,
+}: Flags): Pick<ServeArgs, 'conf' | 'dnsPort'> | string {
+  const port = given.get('dns.port') ?? String(DNS_PORT)
+  const fault = refuseWords(rest)
+  if (fault !== undefined) return fault
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65535) {
+    return `invalid value "${port}" for flag -dns.port: must be a port from 0 to 65535`
+  }
+  return { conf: given.get('conf') || undefined, dnsPort: Number(port) }
+}

@@ -1,0 +1,33 @@
+import { InputError } from '../base/errors.ts'
+import { ADMIN_FLAGS, type AdminArgs, isServer, scanAdminArgs } from './admin-args.ts'
+import { type CommandArgs, flagsOf, refuseWords, scanMixed } from './args.ts'
+
+interface StatusArgs extends AdminArgs {
+  readonly isJson: boolean
+}
+
+export const STATUS: CommandArgs = {
+  usage: 'status [@SERVER] [-conf FILE] [--token-file FILE] [--ca FILE] [-o json]',
+  flags: [
+    ...flagsOf('-conf FILE | (./Corefile) | without @SERVER: the Corefile of the server'),
+    ...ADMIN_FLAGS,
+    ...flagsOf('-o json | (a table) | print the reply of the API'),
+  ],
+}
+
+/** Reads the arguments of `sextant status`. Throws InputError. */
+export function scanStatusArgs(argv: readonly string[]): StatusArgs {
+  const flags = scanMixed(argv, STATUS.flags)
+  if (typeof flags === 'string') throw new InputError(undefined, flags)
+  const { given, rest } = flags
+  const fault = refuseWords(rest.filter((word) => !isServer(word)))
+  if (fault !== undefined) throw new InputError(undefined, fault)
+  // Without `@SERVER`, it is the server of the Corefile.
+  const admin = scanAdminArgs(rest.some(isServer) ? rest : ['@'], given)
+  if (typeof admin === 'string') throw new InputError(undefined, admin)
+  const format = given.get('o') ?? 'table'
+  if (format !== 'json' && format !== 'table') {
+    throw new InputError(undefined, `-o must be json or table, got ${format}`)
+  }
+  return { ...admin!, isJson: format === 'json' }
+}
