@@ -12,10 +12,6 @@ export class DueHeap<K> {
     return this.#heap.length
   }
 
-  has(key: K): boolean {
-    return this.#places.has(key)
-  }
-
   keys(): Iterable<K> {
     return this.#places.keys()
   }

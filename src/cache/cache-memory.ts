@@ -44,7 +44,6 @@ const HEADER_WORDS = 16
  * entry's place, the copy is whole.
  */
 export class CacheMemory {
-  readonly buffer: SharedArrayBuffer
   readonly words: Int32Array
   readonly octets: Uint8Array
   readonly view: DataView
@@ -56,7 +55,6 @@ export class CacheMemory {
 
   constructor(buffer: SharedArrayBuffer, entries: number) {
     const { buckets, ringStart, ringUnits } = layoutOf(entries)
-    this.buffer = buffer
     this.words = new Int32Array(buffer)
     this.octets = new Uint8Array(buffer)
     this.view = new DataView(buffer)

@@ -116,13 +116,6 @@ export class Dispenser {
     return this.#tokens[this.#cursor]?.text ?? ''
   }
 
-  /** The next `count` arguments of this line, or undefined if there are fewer; `{` counts as one. */
-  args(count: number): string[] | undefined {
-    const args: string[] = []
-    while (args.length < count && this.nextArg()) args.push(this.value())
-    return args.length === count ? args : undefined
-  }
-
   /**
    * All further tokens of this line, up to a `{`. Throws InputError if they are fewer than `min` or
    * more than `max`.
@@ -172,13 +165,6 @@ export class Dispenser {
   /** Error for a property that is not in `known`, ready to throw. */
   unknownProperty(name: string, known: Iterable<string>): InputError {
     return this.error(`unknown property '${name}'${didYouMean(name, known)}`)
-  }
-
-  /** `FILE:LINE - Syntax error: Unexpected token 'X', expecting 'Y'`, ready to throw. */
-  syntaxError(expected: string): InputError {
-    const { file, line } = this.position()
-    const found = `Unexpected token '${this.value()}', expecting '${expected}'`
-    return new InputError(this.position(), `${file}:${line} - Syntax error: ${found}`)
   }
 
   /** Wrong argument count or unexpected line ending. */

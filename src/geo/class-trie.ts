@@ -124,11 +124,6 @@ export class FlatClassTrie implements ClassTrie {
     this.depth = depth
     return word - LEAF
   }
-
-  /** Number of nodes of both parts; a node has 8 octets. */
-  get nodeCount(): number {
-    return this.#words.length / 2
-  }
 }
 
 const EMPTY_TOP = composeTop(new Uint32Array(0), LEAF)

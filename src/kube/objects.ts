@@ -12,15 +12,12 @@ import {
   pathSegment,
 } from './api.ts'
 import { Deadline } from './deadline.ts'
-import { Lister } from './list.ts'
 import { parseJson, readRefusal, readText } from './read-body.ts'
 
 /** Octets of one object; the API itself limits one to about 1.5 MiB. */
 const OBJECT_OCTETS_MAX = 16 * 1024 * 1024
 const TIMEOUT_MS = 30_000
 const FIELD_MANAGER = 'sextant-operator'
-/** Objects that `list` returns at most. Larger collections need an informer. */
-const LISTED_MAX = 100_000
 
 const JSON_TYPE = 'application/json'
 const MERGE_PATCH_TYPE = 'application/merge-patch+json'
@@ -84,30 +81,6 @@ export class Objects {
       if (isNotFound(error, ref)) return undefined
       throw error
     }
-  }
-
-  /** All objects at one point in time. `labelSelector`: '' = every object. */
-  async list(
-    resource: ApiResource,
-    namespace: string,
-    labelSelector: string,
-  ): Promise<readonly ApiObject[]> {
-    const { api, timers } = this.#options
-    const path = `${collectionPath(resource, namespace)}?labelSelector=${encodeURIComponent(labelSelector)}`
-    return await this.#authenticated(async (deadline) => {
-      const objects: ApiObject[] = []
-      const lister = new Lister(api, timers, path)
-      deadline.signal.addEventListener('abort', () => lister.abort(deadline.signal.reason))
-      await lister.list((page) => {
-        if (deadline.signal.aborted) throw deadline.signal.reason
-        deadline.touch()
-        if (objects.length + page.length > LISTED_MAX) {
-          throw new ApiError(0, `there are more than ${LISTED_MAX} ${resource.plural}`)
-        }
-        objects.push(...page)
-      })
-      return objects
-    })
   }
 
   /** Creates an object in `namespace` ('' = the kind has none) with the name in `object`. */

@@ -44,11 +44,6 @@ export class ExchangePool implements QueryHandler<ServerExchange> {
     this.#idleMax = Math.floor(IDLE_OCTETS_MAX / replyOctets)
   }
 
-  /** Queries that were acquired and not released. */
-  get inFlight(): number {
-    return this.#inFlight
-  }
-
   acquire(): ServerExchange | undefined {
     if (this.#inFlight >= this.#inFlightMax) return undefined
     this.#inFlight++

@@ -26,7 +26,7 @@ t.test('a heap returns what a sorted list would', async (t) => {
           if (taken !== undefined) model.delete(taken)
         }
         if (heap.size !== model.size || heap.firstMs !== Math.min(...model.values())) return false
-        if ([...heap.keys()].some((held) => !model.has(held) || !heap.has(held))) return false
+        if ([...heap.keys()].some((held) => !model.has(held))) return false
       }
       return true
     }),

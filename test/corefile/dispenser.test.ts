@@ -43,14 +43,6 @@ t.test('remaining arguments end before a brace', async (t) => {
   t.notOk(d.nextBlock())
 })
 
-t.test('args takes a fixed number', async (t) => {
-  const d = dispense('d a b\nd a')
-  d.next()
-  t.strictSame(d.args(2), ['a', 'b'])
-  d.next()
-  t.equal(d.args(2), undefined)
-})
-
 t.test('nextBlock visits the lines of a block, and of the next one', async (t) => {
   const d = dispense('d {\n a 1\n b\n}\nd {\n}\nd\nd {\n c\n}')
   const lines: string[][] = []
@@ -89,10 +81,6 @@ t.test('errors name the place of the current token', async (t) => {
   t.equal(
     d.argError().message,
     "Corefile:2 - Error during parsing: Wrong argument count or unexpected line ending after 'a'",
-  )
-  t.equal(
-    d.syntaxError('x').message,
-    "Corefile:2 - Syntax error: Unexpected token 'a', expecting 'x'",
   )
   d.nextArg()
   t.equal(

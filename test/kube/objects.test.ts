@@ -7,14 +7,7 @@ import {
   type ObjectRef,
   Objects,
 } from '../../src/kube/objects.ts'
-import {
-  ApiDouble,
-  type Asked,
-  listBody,
-  missingBody,
-  statusBody,
-  turns,
-} from '../support/api-double.ts'
+import { ApiDouble, type Asked, missingBody, statusBody, turns } from '../support/api-double.ts'
 import { FakeTimers } from '../support/setup.ts'
 
 const RESOURCE = { group: 'kuadrant.io', version: 'v1alpha1', plural: 'dnsrecords' }
@@ -317,23 +310,9 @@ t.test('no answer says nothing of what was sent', async (t) => {
   t.match(await refused, { status: 0, message: 'read ECONNRESET' })
 })
 
-t.test('a list is all pages of it', async (t) => {
-  const stage = new Stage(t)
-  const listed = stage.objects.list(SECRETS, 'team', 'a=b,c')
-  const first = await stage.asked()
-  t.equal(first.path, '/api/v1/namespaces/team/secrets')
-  t.equal(first.query.get('labelSelector'), 'a=b,c')
-  first.reply(200, listBody('7', [{ a: 1 }], 'token'))
-  ;(await stage.asked()).reply(200, listBody('7', [{ b: 2 }]))
-  t.strictSame(await listed, [{ a: 1 }, { b: 2 }])
-})
-
 t.test('closing gives up what is under way, and takes nothing more', async (t) => {
   const stage = new Stage(t)
-  const running = [
-    refusal(stage.objects.get(REF)),
-    refusal(stage.objects.list(RESOURCE, 'team', '')),
-  ]
+  const running = [refusal(stage.objects.get(REF)), refusal(stage.objects.delete(REF))]
   await turns()
   stage.objects.close()
   for (const refused of running) t.match(await refused, { status: 0, message: 'closed' })

@@ -38,10 +38,6 @@ export class TsigKeyring {
   find(name: Uint8Array): TsigKey | undefined {
     return this.#keys.get(nameKey(name))
   }
-
-  get size(): number {
-    return this.#keys.size
-  }
 }
 
 /** Keys of a server block that verify requests, and that we may sign with. `tsig` fills it at its start. */

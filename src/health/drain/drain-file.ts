@@ -37,10 +37,6 @@ export class DrainFile extends ScheduledDrains {
     this.checkAlways(timers, `Following the drain file ${path}`)
   }
 
-  get path(): string {
-    return this.#options.path
-  }
-
   get problems(): readonly ProblemText[] {
     return this.#problems
   }

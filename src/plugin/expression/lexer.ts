@@ -1,11 +1,8 @@
-/** The reason why an expression is invalid, and its place: `column` counts characters from 1. */
+/** The reason why an expression is invalid. `column` counts characters from 1. */
 export class ExpressionError extends Error {
-  readonly column: number
-
   constructor(column: number, message: string) {
     super(`${message} (column ${column})`)
     this.name = 'ExpressionError'
-    this.column = column
   }
 }
 

@@ -12,14 +12,6 @@ export class ZoneJournal {
     this.#stepsMax = stepsMax
   }
 
-  get octets(): number {
-    return this.#octets
-  }
-
-  get length(): number {
-    return this.#steps.length
-  }
-
   /**
    * Adds the difference from the newest version. If it starts from another version, clears the
    * older differences.

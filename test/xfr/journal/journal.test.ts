@@ -152,14 +152,11 @@ t.test('the journal is bounded by octets and by number', async (t) => {
   const byNumber = new ZoneJournal(1000, 3)
   for (const journal of [byOctets, byNumber]) {
     for (let serial = 1; serial <= 9; serial++) journal.push(step(serial, serial + 1))
-    t.equal(journal.length, 3)
-    t.equal(journal.octets, 30)
     t.equal(journal.since(6), undefined)
     t.equal(journal.since(7)?.length, 3)
   }
   byOctets.push(step(10, 11, 36))
-  t.equal(byOctets.length, 0)
-  t.equal(byOctets.octets, 0)
+  t.equal(byOctets.since(10), undefined)
 })
 
 t.test('the journal forgets what does not lead on', async (t) => {

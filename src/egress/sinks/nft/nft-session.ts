@@ -68,11 +68,6 @@ export class NftSession {
     })
   }
 
-  /** Transactions without a result. */
-  get waiting(): number {
-    return this.#jobs.length
-  }
-
   /**
    * Runs statements as one transaction. Resolves with '' once it is in force, otherwise with the reason why
    * nothing of it is. Each statement is one line of nft's language.
