@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import ts from 'typescript'
-import { isAmbiguous } from './support/ambiguous-pattern.ts'
+import { isAmbiguous } from './ambiguous-pattern.ts'
 
 /*
  * What Biome does not check: cyclomatic complexity, the number of parameters, and promises that

@@ -130,7 +130,7 @@ for (const { name, looksAgain } of WAYS) {
     const memory = createRing(4096)
     const reader = new RingReader(memory)
     const count = 100_000
-    const worker = new Worker(new URL('../support/ring-writer-worker.ts', import.meta.url), {
+    const worker = new Worker(new URL('./ring-writer-worker.ts', import.meta.url), {
       workerData: { memory, count },
     })
     t.teardown(() => worker.terminate())

@@ -11,9 +11,9 @@ import {
   SEEN_MS,
   TEAMS,
 } from '../support/egress-site.ts'
-import { EgressWatch } from '../support/egress-watch.ts'
-import { PolicyWatch } from '../support/policy-watch.ts'
 import { until } from '../support/until.ts'
+import { EgressWatch } from './egress-watch.ts'
+import { PolicyWatch } from './policy-watch.ts'
 
 /** How long parts are killed. */
 const SECONDS = Number(process.env.SEXTANT_CHAOS_SECONDS ?? 15)

@@ -15,10 +15,10 @@ import {
 import { drawnOf, GATEWAYS, layoutOf } from '../support/gateways.ts'
 import { HostNetwork } from '../support/host-network.ts'
 import { KEY } from '../support/nameservers.ts'
-import { OldSite } from '../support/old-site.ts'
 import { CHOSEN } from '../support/rights.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
+import { OldSite } from './old-site.ts'
 
 export const ZONE = 'k.example.com'
 const PROVIDER = 'dns-provider'

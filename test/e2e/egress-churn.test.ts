@@ -42,7 +42,7 @@ t.test(
       properties: 'addresses_per_name 100\n zombies 200',
       chain: `forward . ${UPSTREAM}:${PORT}`,
     })
-    const script = join(root, 'test/support/egress-churn.mjs')
+    const script = join(root, 'test/e2e/egress-churn.mjs')
     const server = node.world.start([process.execPath, script, UPSTREAM, String(PORT)])
     await until(() => server.output().includes('ready'), 'the DNS server')
     const app = node.pod('app')

@@ -5,10 +5,10 @@ import { connect } from 'node:net'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { composeQuery } from '../support/client.ts'
-import type { FloodData } from '../support/flood-worker.ts'
 import { freePort, putFile, type RunningServer, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import { BurstClient } from './burst-client.ts'
+import type { FloodData } from './flood-worker.ts'
 
 // Long: it floods a server for tens of seconds.
 
@@ -126,7 +126,7 @@ t.test(`random octets over UDP for ${SECONDS} s`, async (t) => {
   const { port } = server
   const state = new Int32Array(new SharedArrayBuffer(8))
   const workerData: FloodData = { port, seconds: SECONDS, seed: 1, query: QUERY, state }
-  const flood = new Worker(new URL('../support/flood-worker.ts', import.meta.url), { workerData })
+  const flood = new Worker(new URL('./flood-worker.ts', import.meta.url), { workerData })
   let isOver = false
   const ended = new Promise<void>((resolve, reject) => {
     flood.on('error', reject)

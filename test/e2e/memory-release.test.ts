@@ -5,10 +5,10 @@ import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { startServer } from '../support/server.ts'
-import { ATTACKS, type AttackPlan } from '../support/tcp-attack.ts'
 import { until } from '../support/until.ts'
+import { ATTACKS, type AttackPlan } from './tcp-attack.ts'
 
-const SCRIPT = fileURLToPath(new URL('../support/tcp-attack.ts', import.meta.url))
+const SCRIPT = fileURLToPath(new URL('./tcp-attack.ts', import.meta.url))
 const HOOKS = new URL('../support/typescript-hooks.mjs', import.meta.url)
 /** Loads TypeScript without tap, which would end a process after 30 s. */
 const LOADER = `data:text/javascript,import{register}from"node:module";register("${HOOKS.href}")`

@@ -3,8 +3,8 @@ import t, { type Test } from 'tap'
 import { HostNetwork, type NetworkHost } from '../support/host-network.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { type RunningServer, startServer } from '../support/server.ts'
-import { ATTACKS, type AttackPlan, type Kind, type Outcome } from '../support/tcp-attack.ts'
 import { until } from '../support/until.ts'
+import { ATTACKS, type AttackPlan, type Kind, type Outcome } from './tcp-attack.ts'
 
 // Long: it attacks a server for tens of seconds.
 
@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
  * machine can: it wants 2 200 connections, which are more than there are places.
  */
 
-const SCRIPT = fileURLToPath(new URL('../support/tcp-attack.ts', import.meta.url))
+const SCRIPT = fileURLToPath(new URL('./tcp-attack.ts', import.meta.url))
 const HOOKS = new URL('../support/typescript-hooks.mjs', import.meta.url)
 /** Loads TypeScript without tap, which would end a process after 30 s. */
 const LOADER = `data:text/javascript,import{register}from"node:module";register("${HOOKS.href}")`

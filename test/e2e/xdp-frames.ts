@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** `test/support/frame-client.mjs`: sends Ethernet frames, and collects DNS replies. */
+/** `test/e2e/frame-client.mjs`: sends Ethernet frames, and collects DNS replies. */
 export class FrameClient {
   readonly #process: ChildProcess
   readonly #closed: Promise<unknown>

@@ -73,7 +73,7 @@ export class XdpPlace {
     options: { args?: string[]; beside?: RunningServer; as?: readonly string[] } = {},
   ) {
     const { args = ['-pidfile', 'pid'], beside, as = [] } = options
-    const hook = pathToFileURL(join(root, 'test/support/end-thread.mjs'))
+    const hook = pathToFileURL(join(root, 'test/e2e/end-thread.mjs'))
     return startServer(this.#t, {
       corefile: text,
       files: { zone: ZONE },
@@ -133,7 +133,7 @@ export class XdpPlace {
   /** A program of the client that sends frames. The end of the test ends it. */
   openFrames(): FrameClient {
     const own = this.#network.nameOf('client')
-    const script = join(root, 'test/support/frame-client.mjs')
+    const script = join(root, 'test/e2e/frame-client.mjs')
     const client = new FrameClient(['ip', 'netns', 'exec', own, process.execPath, script])
     this.#t.teardown(() => client.end())
     return client
@@ -158,7 +158,7 @@ export class XdpPlace {
   }
 
   async #ethtool(host: string, ...words: readonly string[]): Promise<string> {
-    const script = join(root, 'test/support/ethtool.mjs')
+    const script = join(root, 'test/e2e/ethtool.mjs')
     const own = ['netns', 'exec', this.#network.nameOf(host), process.execPath]
     return (await run('ip', [...own, script, ...words])).stdout.trim()
   }

@@ -15,8 +15,8 @@ import {
 } from '../../../src/dns/rdata/index.ts'
 import { arbitraryOctets } from '../../support/arbitrary.ts'
 import { arbitraryRdata, knownTypes } from '../../support/arbitrary-rdata.ts'
-import { rdataVectors } from '../../support/rdata-vectors.ts'
 import { rareRdataVectors } from './rare-rdata-vectors.ts'
+import { rdataVectors } from './rdata-vectors.ts'
 
 function scan(type: number, text: string): Uint8Array | RdataError {
   return scanRdata(type, splitFields(text) ?? [], ROOT_NAME)

@@ -1,4 +1,4 @@
-import type { RdataVector } from '../../support/rdata-vectors.ts'
+import type { RdataVector } from './rdata-vectors.ts'
 
 /**
  * Types that few zones hold. Taken from RFC 1183, 1706, 1712, 2535, 2874, 3123, 4025, 4398, 4701, 6742, 7043, 8005,

@@ -10,9 +10,9 @@ import {
 } from '../../../src/dns/rdata/index.ts'
 import { knownTypes } from '../../support/arbitrary-rdata.ts'
 import { needs, run } from '../../support/peer.ts'
-import { rdataVectors as commonVectors } from '../../support/rdata-vectors.ts'
 import { badRdataTexts } from './bad-rdata-texts.ts'
 import { rareRdataVectors } from './rare-rdata-vectors.ts'
+import { rdataVectors as commonVectors } from './rdata-vectors.ts'
 
 const rdataVectors = [...commonVectors, ...rareRdataVectors]
 

@@ -5,8 +5,8 @@ import { scanAddress } from '../../../src/dns/text/address.ts'
 import type { Client } from '../../../src/egress/agent/client.ts'
 import { decisionOf } from '../../support/decide-connection.ts'
 import { answerTo, clientOf, rulesOf } from '../../support/egress-client.ts'
-import { nameOf } from '../../support/egress-rules.ts'
 import { EgressStage, flowOf } from '../../support/egress-stage.ts'
+import { nameOf } from '../egress-rules.ts'
 
 // Long: thousands of random sequences.
 

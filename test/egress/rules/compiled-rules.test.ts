@@ -7,7 +7,7 @@ import { type Connection, includesPort } from '../../../src/egress/rules/connect
 import type { PortProtocol } from '../../../src/egress/rules/port-range.ts'
 import type { EgressRule, TierList } from '../../../src/egress/rules/rule.ts'
 import { type AddressName, decisionOf, selectsName } from '../../support/decide-connection.ts'
-import { matched, nameOf, type RuleTexts, rule, selectorOf } from '../../support/egress-rules.ts'
+import { matched, nameOf, type RuleTexts, rule, selectorOf } from '../egress-rules.ts'
 
 function named(text: string, endMs: number, isZombie = false): AddressName {
   return { name: nameOf(text), endMs, isZombie }

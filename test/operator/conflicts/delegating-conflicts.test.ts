@@ -2,8 +2,8 @@ import t from 'tap'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import { ClusterServer } from '../../support/cluster-server.ts'
 import { address, DelegationFixture, HOST } from '../../support/delegation-fixture.ts'
-import { DelegationSimulation, type SimulatedSite } from '../../support/delegation-simulation.ts'
 import { at, dnsRecord } from '../../support/operator-objects.ts'
+import { DelegationSimulation, type SimulatedSite } from '../delegation-simulation.ts'
 
 const WWW = `www.${HOST}`
 const A = address(WWW, '192.0.2.1')

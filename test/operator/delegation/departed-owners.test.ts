@@ -7,7 +7,7 @@ import {
   DelegationFixture,
   HOST,
 } from '../../support/delegation-fixture.ts'
-import { DelegationSimulation } from '../../support/delegation-simulation.ts'
+import { DelegationSimulation } from '../delegation-simulation.ts'
 
 const APP = address(HOST, '192.0.2.1')
 const OTHER = address(HOST, '192.0.2.2')

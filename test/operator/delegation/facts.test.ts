@@ -10,8 +10,8 @@ import {
   DelegationFixture,
   HOST,
 } from '../../support/delegation-fixture.ts'
-import { DelegationSimulation, type SimulatedSite } from '../../support/delegation-simulation.ts'
 import { at } from '../../support/operator-objects.ts'
+import { DelegationSimulation, type SimulatedSite } from '../delegation-simulation.ts'
 
 const SITES = 'sextant.io/sites'
 const A = `${HOST}. A`

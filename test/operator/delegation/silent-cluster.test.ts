@@ -4,7 +4,7 @@ import type { ApiObject } from '../../../src/kube/api.ts'
 import { expandRecord } from '../../../src/sources/kubernetes/expand-record.ts'
 import { boundsOf, type CheckTimes } from '../../peering/quorum/simulated-probes.ts'
 import { AUTHORITATIVE, address, HOST } from '../../support/delegation-fixture.ts'
-import { DelegationSimulation, type SimulatedSite } from '../../support/delegation-simulation.ts'
+import { DelegationSimulation, type SimulatedSite } from '../delegation-simulation.ts'
 
 const TIMES: CheckTimes = { probeS: 5, failures: 3, successes: 2 }
 const { downS, upS } = boundsOf(TIMES)

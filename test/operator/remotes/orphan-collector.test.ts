@@ -6,8 +6,8 @@ import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
 import { OrphanCollector } from '../../../src/operator/remotes/orphan-collector.ts'
 import { turns as settle } from '../../support/api-double.ts'
 import { AUTHORITATIVE, address, HOST } from '../../support/delegation-fixture.ts'
-import { DelegationSimulation, type SimulatedSite } from '../../support/delegation-simulation.ts'
 import { FakeTimers } from '../../support/setup.ts'
+import { DelegationSimulation, type SimulatedSite } from '../delegation-simulation.ts'
 
 const LEAVE_MS = 10_000
 

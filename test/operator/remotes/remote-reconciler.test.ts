@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import t from 'tap'
 import { ApiError } from '../../../src/kube/api.ts'
 import { AUTHORITATIVE, address, HOST } from '../../support/delegation-fixture.ts'
+import { dnsRecord, secret } from '../../support/operator-objects.ts'
 import {
   DelegationSimulation,
   REMOVAL_TIMEOUT_MS,
   type SimulatedSite,
-} from '../../support/delegation-simulation.ts'
-import { dnsRecord, secret } from '../../support/operator-objects.ts'
+} from '../delegation-simulation.ts'
 
 const READY = 'True ProviderSuccess: Provider ensured the dns record'
 const DELETED_MS = Date.parse('2026-02-01T00:00:00Z')

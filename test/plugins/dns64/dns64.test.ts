@@ -7,7 +7,7 @@ import { NAT64_PREFIX } from '../../../src/plugin/translation-prefix.ts'
 import { dns64 } from '../../../src/plugins/dns64/setup.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { answering, show, transaction } from '../../support/transaction.ts'
-import { type Below, chainOf, printReply } from '../../support/translated-replies.ts'
+import { type Below, chainOf, printReply } from '../translated-replies.ts'
 
 const ADDRESSES = ['192.0.2.42 60', '192.0.2.43 5000']
 

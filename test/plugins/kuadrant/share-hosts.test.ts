@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
-import { askBlock } from '../../support/ask-block.ts'
 import { SetUp } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
+import { askBlock } from '../ask-block.ts'
 
 const ZONE = 'k.example.com'
 

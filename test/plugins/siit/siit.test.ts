@@ -6,7 +6,7 @@ import { scanAddress } from '../../../src/dns/text/address.ts'
 import { siit } from '../../../src/plugins/siit/setup.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { answering, show, transaction } from '../../support/transaction.ts'
-import { type Below, chainOf, printReply } from '../../support/translated-replies.ts'
+import { type Below, chainOf, printReply } from '../translated-replies.ts'
 
 const NODATA: Below = { soa: 300 }
 const TABLE: readonly {

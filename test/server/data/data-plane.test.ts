@@ -41,7 +41,7 @@ async function serve(t: Test, text: string) {
   const plane = new DataPlane({
     libc: loadLibc(),
     start: (init, port) => {
-      const url = new URL('../../support/toy-data-thread.ts', import.meta.url)
+      const url = new URL('./toy-data-thread.ts', import.meta.url)
       return new Worker(url, { workerData: { init, port, gate }, transferList: [port] })
     },
     socketsDefault: 1,

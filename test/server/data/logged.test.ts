@@ -2,10 +2,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { LineBuffer } from '../../../src/telemetry/lines.ts'
-import { DIRECTIVES } from '../../support/all-directives.ts'
 import { UdpClient } from '../../support/client.ts'
 import { DataServer } from '../../support/data-server.ts'
 import { until } from '../../support/until.ts'
+import { DIRECTIVES } from './all-directives.ts'
 
 /* The log of queries that data threads answer: sent as entries, printed by the control thread. */
 
@@ -35,7 +35,7 @@ async function start(t: Test, log: string, queryLines?: LineBuffer) {
   }
   write(log)
   const server = new DataServer(t, {
-    module: new URL('../../support/all-directives.ts', import.meta.url),
+    module: new URL('./all-directives.ts', import.meta.url),
     directives: DIRECTIVES,
     corefile: { kind: 'file', path },
     threads: 1,

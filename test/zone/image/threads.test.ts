@@ -15,7 +15,7 @@ t.test(
     const zone = image.addZone(wire('example.org.'))
     image.publish()
     const before = image.stats.arenaOctets
-    const worker = new Worker(new URL('../../support/zone-reader-worker.ts', import.meta.url), {
+    const worker = new Worker(new URL('./zone-reader-worker.ts', import.meta.url), {
       workerData: { buffer: image.handle.buffer, names: NAMES, last: LAST, deadlineMs: 300_000 },
     })
     t.teardown(() => worker.terminate())

@@ -6,8 +6,8 @@ import { CompiledRules } from '../../../../src/egress/rules/compiled-rules.ts'
 import type { Connection } from '../../../../src/egress/rules/connection.ts'
 import { type EgressRule, OPEN_RULES, type TierList } from '../../../../src/egress/rules/rule.ts'
 import { type AddressName, decisionOf } from '../../../support/decide-connection.ts'
-import { matched, nameOf, rule } from '../../../support/egress-rules.ts'
 import { needs, needsRoot } from '../../../support/peer.ts'
+import { matched, nameOf, rule } from '../../egress-rules.ts'
 import { POD, routedPod, TCP_PORTS, UDP_PORTS, WORLD } from './routed-pod.ts'
 
 // Own process: it makes namespaces of the kernel.

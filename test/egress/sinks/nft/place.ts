@@ -6,9 +6,9 @@ import type { TierList } from '../../../../src/egress/rules/rule.ts'
 import type { Allowance } from '../../../../src/egress/sinks/enforcer.ts'
 import type { NftEnforcer } from '../../../../src/egress/sinks/nft/nft-enforcer.ts'
 import { startNftEnforcer } from '../../../../src/egress/sinks/nft/start-enforcer.ts'
-import { portsOf, rule } from '../../../support/egress-rules.ts'
 import { HostNetwork, type NetworkHost } from '../../../support/host-network.ts'
 import { FakeTimers } from '../../../support/setup.ts'
+import { portsOf, rule } from '../../egress-rules.ts'
 
 export const TABLE = 'egress'
 /** Only what names allow. */

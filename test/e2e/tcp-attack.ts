@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { Random } from '../../src/base/random.ts'
-import { composeQuery } from './client.ts'
+import { composeQuery } from '../support/client.ts'
 
 /*
  * A process that attacks a server over TCP, or that asks it as an honest client, in the network namespace in which it runs:

@@ -1,4 +1,4 @@
-import { type Node, parsePattern, type Ranges } from '../../src/base/re2/syntax.ts'
+import { type Node, parsePattern, type Ranges } from '../src/base/re2/syntax.ts'
 
 /** More copies of a repetition with a limit are as ambiguous as these. */
 const COPIES_MAX = 3

@@ -1,8 +1,8 @@
 import { scanType } from '../../src/dns/iana/types.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import type { Handler } from '../../src/plugin/handler.ts'
-import type { SetUp } from './setup.ts'
-import { answering, show, transaction } from './transaction.ts'
+import type { SetUp } from '../support/setup.ts'
+import { answering, show, transaction } from '../support/transaction.ts'
 
 /** What follows in the chain. */
 export const NEXT: Handler = answering((tx) => {

@@ -1,9 +1,9 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { HostNetwork, HostProcess } from './host-network.ts'
-import { root } from './server.ts'
-import { temporaryDirectory } from './temporary-directory.ts'
+import type { HostNetwork, HostProcess } from '../support/host-network.ts'
+import { root } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 /** Without `transfer` no peer may transfer its zones; without `site` it exports no endpoint as v2. */
 const corefileOf = (zone: string): string =>

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type MessagePort, workerData } from 'node:worker_threads'
-import { systemClock } from '../../src/base/clock.ts'
-import type { LoadDirectives } from '../../src/plugin/directive.ts'
-import { DataThread } from '../../src/server/data/data-thread.ts'
-import type { DataThreadInit } from '../../src/server/data/messages.ts'
-import { Gate, TOY_NAMES, TOYS } from './toy-directives.ts'
+import { systemClock } from '../../../src/base/clock.ts'
+import type { LoadDirectives } from '../../../src/plugin/directive.ts'
+import { DataThread } from '../../../src/server/data/data-thread.ts'
+import type { DataThreadInit } from '../../../src/server/data/messages.ts'
+import { Gate, TOY_NAMES, TOYS } from '../../support/toy-directives.ts'
 
 const { init, port, gate } = workerData as {
   init: DataThreadInit

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { ZoneReader } from '../../src/zone/image/reader.ts'
-import { readRRset } from './zone-contents.ts'
-import { wire } from './zone-names.ts'
+import { ZoneReader } from '../../../src/zone/image/reader.ts'
+import { readRRset } from '../../support/zone-contents.ts'
+import { wire } from '../../support/zone-names.ts'
 
 /*
  * Reads two names of a zone image that another thread writes, over and over, until both hold the last

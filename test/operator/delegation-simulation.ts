@@ -14,11 +14,11 @@ import { mappingOf, metadataOf } from '../../src/operator/record/fields.ts'
 import { DnsRecordView, roleOf } from '../../src/operator/record/record-view.ts'
 import { RemoteReconciler } from '../../src/operator/remotes/remote-reconciler.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
-import { HOST, isOwner } from './delegation-fixture.ts'
-import { peerHealthOf, ToyCluster } from './operator-cluster.ts'
-import { at, dnsRecord, secret } from './operator-objects.ts'
-import { FakeClock, FakeTimers } from './setup.ts'
-import { toyReconciler } from './toy-reconciler.ts'
+import { HOST, isOwner } from '../support/delegation-fixture.ts'
+import { peerHealthOf, ToyCluster } from '../support/operator-cluster.ts'
+import { at, dnsRecord, secret } from '../support/operator-objects.ts'
+import { FakeClock, FakeTimers } from '../support/setup.ts'
+import { toyReconciler } from '../support/toy-reconciler.ts'
 
 const ROUNDS_MAX = 20
 /** As in `RemoteCluster`. */

@@ -4,7 +4,7 @@ import { scanName } from '../../src/dns/name/name.ts'
 import { printAddress, scanAddress } from '../../src/dns/text/address.ts'
 import type { Handler } from '../../src/plugin/handler.ts'
 import type { Transaction } from '../../src/plugin/transaction.ts'
-import { answering } from './transaction.ts'
+import { answering } from '../support/transaction.ts'
 
 /** A reply of the chain below a directive that translates addresses. */
 export interface Below {
