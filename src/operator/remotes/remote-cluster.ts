@@ -53,10 +53,8 @@ const REFUSALS = 3
 /** Prefix of queue keys for authoritative records to sweep; keys of objects contain no space. */
 const SWEEP = 'sweep '
 
-interface RemoteClusterParts {
-  /** Name of the cluster's Secret. */
-  readonly name: string
-  readonly api: ApiClient
+/** What all remote clusters share. */
+export interface RemoteParts {
   readonly local: Cluster
   readonly writer: Writer
   readonly mutex: KeyedMutex
@@ -66,15 +64,21 @@ interface RemoteClusterParts {
   readonly bounds: RequeueBounds
   /** Namespaces that may use hosts of other namespaces. */
   readonly shares: readonly HostShare[]
-  /** UID of the local cluster. */
-  readonly ownUid: string
   /** The name of the local cluster among its peers. */
   readonly site: string
   readonly mayWrite: () => boolean
-  /** Claims the id for this cluster; returns why it can't have the id; '' = it can. */
-  readonly claim: (id: string) => string
   /** As in `TriggerParts`. */
   readonly onCheck: (authoritativeKey: string) => void
+}
+
+interface RemoteClusterParts extends RemoteParts {
+  /** Name of the cluster's Secret. */
+  readonly name: string
+  readonly api: ApiClient
+  /** UID of the local cluster. */
+  readonly ownUid: string
+  /** Claims the id for this cluster; returns why it can't have the id; '' = it can. */
+  readonly claim: (id: string) => string
   readonly onReconcile: (key: string) => void
   readonly onForget: (key: string) => void
 }

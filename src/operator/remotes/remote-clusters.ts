@@ -1,22 +1,15 @@
 import { Backoff } from '../../base/backoff.ts'
-import type { ResourceRegistry } from '../../base/resource-registry.ts'
 import type { HealthCheck } from '../../dnsrecord/health-check.ts'
-import type { HostShare } from '../../dnsrecord/host-share.ts'
 import { type ApiClient, type ApiObject, textOf } from '../../kube/api.ts'
 import { Informer } from '../../kube/informer.ts'
 import { type InlineKubeconfig, scanInlineKubeconfig } from '../../kube/inline-kubeconfig.ts'
-import type { Cluster } from '../cluster/cluster.ts'
 import { readClusterUid } from '../cluster/cluster-uid.ts'
-import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
-import type { OwnerIndex } from '../delegation/owner-index.ts'
-import type { Writer } from '../plan/write.ts'
 import { secretText } from '../provider/secret-data.ts'
-import type { RequeueBounds } from '../reconcile/requeue.ts'
 import { mappingOf, metadataOf } from '../record/fields.ts'
 import { SECRETS } from '../record/resources.ts'
 import { shortHash } from '../record/short-hash.ts'
 import { OrphanCollector } from './orphan-collector.ts'
-import { NOT_REACHED, RemoteCluster } from './remote-cluster.ts'
+import { NOT_REACHED, RemoteCluster, type RemoteParts } from './remote-cluster.ts'
 
 /** The key in a Secret that holds the kubeconfig. */
 const KEY = 'kubeconfig'
@@ -35,22 +28,8 @@ export interface RemoteSettings {
   readonly leaveMs: number
 }
 
-export interface RemoteClustersParts {
-  readonly local: Cluster
-  readonly writer: Writer
-  readonly mutex: KeyedMutex
-  readonly owners: OwnerIndex
-  /** The lookups of active groups. */
-  readonly resources: ResourceRegistry
-  readonly bounds: RequeueBounds
-  /** Namespaces that may use hosts of other namespaces. */
-  readonly shares: readonly HostShare[]
-  /** The name of this cluster among its peers. */
-  readonly site: string
+export interface RemoteClustersParts extends RemoteParts {
   readonly settings: RemoteSettings
-  readonly mayWrite: () => boolean
-  /** As in `TriggerParts`. */
-  readonly onCheck: (authoritativeKey: string) => void
   readonly connect: (config: InlineKubeconfig) => Promise<ApiClient>
   readonly metrics: RemoteMetrics
 }

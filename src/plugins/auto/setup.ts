@@ -2,12 +2,12 @@ import { resolve } from 'node:path'
 import { checkZoneFile } from '../../authority/file-zone.ts'
 import { FileZones } from '../../authority/file-zones.ts'
 import { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
-import { scanDuration } from '../../base/duration.ts'
 import { InputError } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { NO_FALLTHROUGH, scanFallthrough } from '../../plugin/arguments/fallthrough.ts'
 import { nextOnce } from '../../plugin/arguments/once.ts'
 import { scanPattern } from '../../plugin/arguments/pattern.ts'
+import { scanReload } from '../../plugin/arguments/reload.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
 import { placeOf } from '../../plugin/block-place.ts'
 import type { CheckHook, DirectivePart } from '../../plugin/description.ts'
@@ -99,12 +99,4 @@ function scanFilePattern(d: Dispenser): FilePattern {
   const pattern = new FilePattern(regexp, d.value())
   if (d.nextArg()) throw d.argError()
   return pattern
-}
-
-function scanReload(d: Dispenser): number {
-  const text = d.remainingArgs()[0]
-  if (text === undefined) throw d.error('reload duration value is expected')
-  const reloadMs = scanDuration(text)
-  if (reloadMs !== undefined && reloadMs >= 0) return reloadMs
-  throw d.error(`invalid duration ${JSON.stringify(text)}; write it as 30s or 1m, 0 for never`)
 }

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { scanDuration } from '../../base/duration.ts'
 import type { Position } from '../../base/errors.ts'
 import { DELAY_MAX_MS } from '../../base/timers.ts'
@@ -9,6 +8,7 @@ import {
   type UpdateLimits,
 } from '../../egress/policies/openshift/resolved-names.ts'
 import type { ClusterPlace } from '../../kube/cluster-access.ts'
+import { scanKubeconfig } from '../../plugin/arguments/kubeconfig.ts'
 import { nextOnce } from '../../plugin/arguments/once.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 
@@ -86,12 +86,9 @@ function scanProperty(d: Dispenser, options: EgressFirewallOptions, block: Block
     case 'failureThreshold':
       options.limits = { ...options.limits, failureThreshold: scanCount(d) }
       return
-    case 'kubeconfig': {
-      const [file, context = ''] = d.remainingArgs(1, 2)
-      options.kubeconfig = resolve(block.root, file!)
-      options.context = context
+    case 'kubeconfig':
+      Object.assign(options, scanKubeconfig(d, block.root))
       return
-    }
     case 'endpoint':
       options.endpoint = d.onlyArg()
       if (!URL.canParse(options.endpoint)) throw d.error('endpoint must be a URL')

@@ -3,15 +3,15 @@ import { checkZoneFile, FileZone, MissingFileError } from '../../authority/file-
 import { FileZones } from '../../authority/file-zones.ts'
 import { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
 import { groupOfZoneFiles } from '../../authority/zone-file-problems.ts'
-import { printDuration, scanDuration } from '../../base/duration.ts'
+import { printDuration } from '../../base/duration.ts'
 import { InputError, type Position } from '../../base/errors.ts'
-import type { Dispenser } from '../../corefile/dispenser.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
 import {
   type Fallthrough,
   NO_FALLTHROUGH,
   scanFallthrough,
 } from '../../plugin/arguments/fallthrough.ts'
+import { scanReload } from '../../plugin/arguments/reload.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
 import { placeOf } from '../../plugin/block-place.ts'
 import type { CheckReport, DirectivePart } from '../../plugin/description.ts'
@@ -150,12 +150,4 @@ function scanConfig(c: SetupContext): FileConfig {
     }
   }
   return { zones, fallthrough }
-}
-
-function scanReload(d: Dispenser): number {
-  const text = d.remainingArgs()[0]
-  if (text === undefined) throw d.error('reload duration value is expected')
-  const reloadMs = scanDuration(text)
-  if (reloadMs !== undefined && reloadMs >= 0) return reloadMs
-  throw d.error(`invalid duration ${JSON.stringify(text)}; write it as 30s or 1m, 0 for never`)
 }

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { Random } from '../../base/random.ts'
 import type { ResourceLease } from '../../base/resource-registry.ts'
 import { systemTimers } from '../../base/timers.ts'
@@ -7,6 +6,7 @@ import { startCache } from '../../cache/start-cache.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Cidr } from '../../dns/text/address.ts'
 import { acquireAt, type ClusterPlace, faultsOfAccess } from '../../kube/cluster-access.ts'
+import { scanKubeconfig } from '../../plugin/arguments/kubeconfig.ts'
 import type { DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { EarlyClients } from './early-clients.ts'
@@ -46,18 +46,15 @@ export const k8sCache: Directive = {
 function scanProperty(d: Dispenser, c: SetupContext, draft: CacheDraft, place: Place): boolean {
   const name = d.value()
   if (name !== 'earlyrefresh' && name !== 'kubeconfig') return false
-  const args = d.remainingArgs()
   if (name === 'kubeconfig') {
-    if (args.length === 0 || args.length > 2) throw d.argError()
-    place.kubeconfig = resolve(c.block.root, args[0]!)
-    place.context = args[1] ?? ''
+    Object.assign(place, scanKubeconfig(d, c.block.root))
     return true
   }
-  if (args.length !== 1) throw d.argError()
+  const text = d.onlyArg()
   // TTLs are whole seconds.
-  draft.earlySeconds = Math.ceil(scanSeconds(d, args[0]!))
+  draft.earlySeconds = Math.ceil(scanSeconds(d, text))
   if (draft.earlySeconds > EARLY_SECONDS_MAX) {
-    throw d.error(`earlyrefresh is longer than 1 hour: ${JSON.stringify(args[0])}`)
+    throw d.error(`earlyrefresh is longer than 1 hour: ${JSON.stringify(text)}`)
   }
   return true
 }

@@ -13,6 +13,7 @@ import {
   NO_FALLTHROUGH,
   scanFallthrough,
 } from '../../plugin/arguments/fallthrough.ts'
+import { scanKubeconfig } from '../../plugin/arguments/kubeconfig.ts'
 import { nextOnce } from '../../plugin/arguments/once.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 
@@ -134,12 +135,9 @@ function scanProperty(d: Dispenser, options: KubernetesOptions, block: BlockConf
 /** Reads a property that names the cluster; false = it is another property. */
 function scanPlace(d: Dispenser, options: KubernetesOptions, block: BlockConfig): boolean {
   switch (d.value()) {
-    case 'kubeconfig': {
-      const [file, context = ''] = d.remainingArgs(1, 2)
-      options.kubeconfig = resolve(block.root, file!)
-      options.context = context
+    case 'kubeconfig':
+      Object.assign(options, scanKubeconfig(d, block.root))
       return true
-    }
     case 'endpoint':
       // CoreDNS uses only the first of several, too.
       options.endpoint = d.remainingArgs(1, 100)[0]!
