@@ -1,6 +1,7 @@
 import { printLatin1 } from '../base/latin1.ts'
 import { printType, RRType } from '../dns/iana/types.ts'
 import { printRdata } from '../dns/rdata/index.ts'
+import { printAddress } from '../dns/text/address.ts'
 import type { Endpoint } from './dns-record.ts'
 
 /** An endpoint in external-dns's JSON form, with the fields that a DNSRecord uses. */
@@ -42,6 +43,11 @@ export function printHost(name: Uint8Array): string {
 /** Prints one target as in DNSRecords; `scanTarget` reads it back. */
 export function printTarget(type: number, rdata: Uint8Array): string {
   switch (type) {
+    // Most targets are addresses, and `printRdata` would parse them first.
+    case RRType.A:
+      return printAddress(rdata, 1)
+    case RRType.AAAA:
+      return printAddress(rdata, 2)
     case RRType.CNAME:
     case RRType.NS:
     case RRType.PTR:
