@@ -18,6 +18,10 @@ export function chooseEndpoints(
   })
   const room = Math.max(0, DERIVED_ENDPOINTS_MAX - own.length)
   const fitting = cutToFit(parts, { endpoints: room, octets: roomOctets })
+  const { leftOut } = fitting
+  if (!fitting.parts.some(({ generation }) => generation === 'v1')) {
+    return { endpoints: fitting.parts.map(({ endpoint }) => endpoint), leftOut }
+  }
   const whole = new Set<string>()
   const targetKey = (one: Endpoint, rdata: Uint8Array): string => {
     return `${setKey(one)} ${printLatin1(rdata)}`
@@ -33,5 +37,5 @@ export function chooseEndpoints(
     const rdata = endpoint.rdata.filter((target) => !whole.has(targetKey(endpoint, target)))
     return rdata.length === 0 ? [] : [{ ...one, endpoint: { ...endpoint, rdata } }]
   })
-  return { endpoints, leftOut: fitting.leftOut }
+  return { endpoints, leftOut }
 }

@@ -60,10 +60,11 @@ export function cutToFit(
 
 /** Returns the parts that fit; `parts` itself if all fit. */
 function siteState(parts: readonly Part[], room: number, costOf: Cost): readonly Part[] {
-  const costs = new Map(parts.map((part) => [part, costOf(part)]))
+  const each = parts.map(costOf)
+  if (each.reduce((sum, cost) => sum + cost, 0) <= room) return parts
+  const costs = new Map(parts.map((part, i) => [part, each[i]!]))
   const sumOf = (members: readonly Part[]): number =>
     members.reduce((sum, part) => sum + costs.get(part)!, 0)
-  if (sumOf(parts) <= room) return parts
   const peers = [...groupBy(parts, ({ exporter }) => exporter).values()]
   const level = levelOf(peers.map(sumOf), room)
   const kept = new Set<Part>()

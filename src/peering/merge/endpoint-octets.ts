@@ -1,4 +1,6 @@
+import { RRType } from '../../dns/iana/types.ts'
 import type { Endpoint } from '../../dnsrecord/dns-record.ts'
+import { printTarget } from '../../dnsrecord/print-endpoint.ts'
 import { type Generation, type PeerEndpoint, printTargets } from '../peer-endpoint.ts'
 
 /** JSON syntax around the values of an endpoint, and its health and age. */
@@ -6,6 +8,8 @@ const FRAME_OCTETS = 320
 const TARGET_FRAME_OCTETS = 3
 /** A property with coordinates, at most. */
 const LOCATION_OCTETS = 64
+const IPV4_CHARACTERS_MAX = 15
+const IPV6_CHARACTERS_MAX = 39
 /** Worst case: a character is written as `\u003c`. */
 const CHARACTER_OCTETS_MAX = 6
 /** The API server escapes these characters in stored objects, in addition to what JSON escapes. */
@@ -13,11 +17,27 @@ const ESCAPED_BY_API = /[<>&\u2028\u2029]/g
 
 /** Returns an upper bound of `endpointOctets` with less work. */
 export function endpointOctetsAtMost({ endpoint }: PeerEndpoint): number {
-  const { dnsName, targets } = printTargets(endpoint)
-  let characters = dnsName.length + endpoint.setIdentifier.length
-  for (const target of targets) characters += 2 * target.length + TARGET_FRAME_OCTETS
+  const { owner, type, rdata } = endpoint
+  let characters = owner.length + endpoint.setIdentifier.length
+  for (const target of rdata) characters += 2 * charactersAtMost(type, target) + TARGET_FRAME_OCTETS
   for (const code of endpoint.codes) characters += code.text.length + 1
   return FRAME_OCTETS + locationOctets(endpoint) + CHARACTER_OCTETS_MAX * characters
+}
+
+/** Returns an upper bound of the characters of a target, without printing an address or a name. */
+function charactersAtMost(type: number, rdata: Uint8Array): number {
+  switch (type) {
+    case RRType.A:
+      return IPV4_CHARACTERS_MAX
+    case RRType.AAAA:
+      return IPV6_CHARACTERS_MAX
+    case RRType.CNAME:
+    case RRType.NS:
+    case RRType.PTR:
+      return rdata.length
+    default:
+      return printTarget(type, rdata).length
+  }
 }
 
 /**
