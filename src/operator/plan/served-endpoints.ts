@@ -43,7 +43,7 @@ export interface Served extends Pick<Publishing, 'content' | 'rootHost'> {
   readonly record: Pick<Publishing['record'], 'key'>
 }
 
-/** A record without its settings, and its targets that are out of service. */
+/** A record without settings, its endpoints, and its targets that are out of service. */
 interface HostRecord {
   readonly record: StoredRecord
   readonly endpoints: readonly Endpoint[]
@@ -62,29 +62,29 @@ export function composeServed(
 ): PeerEndpoint[] {
   const { site, down, drain } = host
   const own = recordOf(record.key, content, { site, id: recordId(record.key) })
-  const records = [{ ...own, down, drain }, ...host.foreign.map((one) => foreignOf(one, host))]
+  const ours = { record: own, endpoints: content.endpoints, down, drain }
+  const records = [ours, ...host.foreign.map((one) => foreignOf(one, host))]
   const facts = { site, rootHost }
-  return buildSets(records, site)
-    .flatMap((set) => listEndpoints(set, facts))
-    .sort(compare)
+  const endpoints = buildSets(records, site).flatMap((set) => listEndpoints(set, facts))
+  // A sort compares each endpoint several times.
+  const ordered = endpoints.map((one) => ({ one, order: orderOf(one) })).sort(compare)
+  return ordered.map(({ one }) => one)
 }
 
-function recordOf(
-  key: string,
-  content: RecordContent,
-  origin: RecordOrigin,
-): Pick<HostRecord, 'record' | 'endpoints'> {
+function recordOf(key: string, content: RecordContent, origin: RecordOrigin): StoredRecord {
   const packed = packRecord({ ...content, namespace: '', name: '', settings: undefined })
-  return { record: new StoredRecord(key, packed, origin), endpoints: content.endpoints }
+  return new StoredRecord(key, packed, origin)
 }
 
 function foreignOf({ record, endpoints }: SiteRecord, host: HostState): HostRecord {
   const { key, packed, origin } = record
-  const setting = endpoints[0]!.settings?.drain
-  const drain = setting && drainBySetting(key, setting, '')
+  const { settings } = endpoints[0]!
+  const drain = settings?.drain && drainBySetting(key, settings.drain, '')
+  const isAllUp = host.foreignDown.size === 0
   return {
-    ...recordOf(key, unpackRecord(packed), origin!),
-    down: listTargets(endpoints).filter((one) => host.foreignDown.has(one)),
+    record: settings === undefined ? record : recordOf(key, unpackRecord(packed), origin!),
+    endpoints: endpoints.map(({ endpoint }) => endpoint),
+    down: isAllUp ? [] : listTargets(endpoints).filter((one) => host.foreignDown.has(one)),
     drain: drain !== undefined && isActive(drain, host.timeMs) ? drain : undefined,
   }
 }
@@ -165,10 +165,9 @@ function isPlain({ setIdentifier, weight, codes, isDefault, point }: Endpoint): 
   return isBare && codes.length === 0 && !isDefault
 }
 
-function compare(a: PeerEndpoint, b: PeerEndpoint): number {
-  const [keyA, keyB] = [orderOf(a), orderOf(b)]
-  if (keyA === keyB) return 0
-  return keyA < keyB ? -1 : 1
+function compare(a: { readonly order: string }, b: { readonly order: string }): number {
+  if (a.order === b.order) return 0
+  return a.order < b.order ? -1 : 1
 }
 
 function orderOf({ endpoint }: PeerEndpoint): string {
