@@ -60,6 +60,16 @@ interface ClockRules {
   readonly silentMs: number
 }
 
+/** Returns the clocks of the other nameservers of our site that count. `site`: ours. */
+export function ownClocks(
+  site: string,
+  clocks: SiteClocks,
+  { namesakes, nowMs, silentMs }: ClockRules,
+): readonly SiteClock[] {
+  const ours = (clocks.get(site) ?? []).filter(({ address }) => !namesakes.has(address))
+  return currentClocks(ours, silentMs, nowMs)
+}
+
 /**
  * Returns the states of a host. If the clocks of its sites differ, its records are `isUndated`. It does not matter
  * which clock is wrong, so all nameservers order the records of the host alike. `own`: our endpoints of it.
@@ -68,15 +78,17 @@ export function undateStates(
   states: readonly SiteState[],
   own: readonly PeerEndpoint[],
   clocks: SiteClocks,
-  { namesakes, nowMs, silentMs }: ClockRules,
+  rules: ClockRules,
 ): readonly SiteState[] {
-  const clocksOf = (site: string): readonly SiteClock[] => clocks.get(site) ?? []
+  const { silentMs } = rules
   const others = states.filter(({ endpoints }) => endpoints.length > 0).map(({ site }) => site)
-  const known = [...new Set(others)].flatMap((site) => currentClocks(clocksOf(site), silentMs))
+  const known = [...new Set(others)].flatMap((site) =>
+    currentClocks(clocks.get(site) ?? [], silentMs),
+  )
   const all = known.map(({ aheadMs }) => aheadMs)
   if (own.length > 0) {
-    const ours = clocksOf(own[0]!.site).filter(({ address }) => !namesakes.has(address))
-    all.push(0, ...currentClocks(ours, silentMs, nowMs).map(({ aheadMs }) => aheadMs))
+    const ours = ownClocks(own[0]!.site, clocks, rules)
+    all.push(0, ...ours.map(({ aheadMs }) => aheadMs))
   }
   if (Math.max(...all) - Math.min(...all) <= CLOCK_DIFFERS_MS) return states
   return states.map((state) => {
@@ -99,9 +111,14 @@ export function printClockAhead(site: string): string {
   return /* warning */ `site ${site} dates changes in our future: ${CLOCK_FIX}`
 }
 
-/** Returns what is wrong with the clock of a site; '' = nothing. */
-export function printClockFault(site: string, aheadMs: number): string {
+/** The other nameserver of our site that has a clock, for `printClockFault`. */
+export function clockOfOurs(address: string, site: string): string {
+  return `peer ${address} of this site, ${site},`
+}
+
+/** Returns what is wrong with the clock of a site or a peer; '' = nothing. `whose`: `site paris`. */
+export function printClockFault(whose: string, aheadMs: number): string {
   if (Math.abs(aheadMs) <= CLOCK_DIFFERS_MS) return ''
   const side = aheadMs > 0 ? 'ahead of' : 'behind'
-  return /* warning */ `the clock of site ${site} is ${side} ours: synchronise the clocks; until then, site names decide conflicts, not ages of records`
+  return /* warning */ `the clock of ${whose} is ${side} ours: synchronise the clocks; until then, site names decide conflicts, not ages of records`
 }

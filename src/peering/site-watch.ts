@@ -10,6 +10,7 @@ import {
   disjointFault,
   findNameFaults,
   findRelay,
+  isNamesake,
   lastingSince,
   type NamedPeer,
   type NameFault,
@@ -20,16 +21,22 @@ import { bareHost } from './peer-status.ts'
 import {
   aheadMs,
   CLOCK_DIFFERS_MS,
+  clockOfOurs,
   currentClocks,
   findSiteClocks,
+  ownClocks,
   printClockAhead,
   printClockFault,
+  type SiteClock,
   type TimedPeer,
 } from './site-clocks.ts'
 import { toPeerEndpoints } from './to-peer-endpoint.ts'
 
 /** Interval of the checks of hosts that changed, or whose endpoints of a peer show a fault. */
 const CHECK_MS = 5000
+
+/** Hosts whose endpoints are compared to see whether a peer is a nameserver of our site: it has nearly all of ours. */
+const COMPARED_HOSTS_MAX = 100
 
 /** The part of a PeerFollower that is used here. */
 type WatchedPeer = Pick<
@@ -153,21 +160,38 @@ export class SiteWatch {
   /** `most`: how far in our future the peer dates changes. */
   #checkClock(watch: Watch, most: number): void {
     const { address, ownSite } = watch.peer
-    const { site, peers, expiryMs, log } = this.#parts
-    const isOther = ownSite !== '' && ownSite !== site
-    const clocks = currentClocks(findSiteClocks(peers).get(ownSite) ?? [], expiryMs)
-    const known = clocks.find((one) => one.address === address)
-    const fault = isOther && known !== undefined ? printClockFault(ownSite, known.aheadMs) : ''
+    const { site, log } = this.#parts
+    const known = this.#clocksOf(ownSite).find((one) => one.address === address)
+    const whose = ownSite === site ? clockOfOurs(address, site) : `site ${ownSite}`
+    const found = known === undefined ? '' : printClockFault(whose, known.aheadMs)
+    const counts = found === '' || ownSite !== site || this.#isOurNameserver(watch.peer)
+    const fault = counts ? found : ''
     if (fault !== watch.clockFault) {
       watch.clockFault = fault
       if (fault !== '') log.warning(fault)
-      else if (isOther && known === undefined)
+      else if (ownSite !== '' && known === undefined)
         log.info(`the clock of peer ${address} of site ${ownSite} does not count: it is silent`)
-      else if (isOther) log.info(`the clock of site ${ownSite} agrees with ours again`)
+      else if (ownSite !== '' && counts) log.info(`the clock of ${whose} agrees with ours again`)
     }
     if (fault !== '' || most <= CLOCK_DIFFERS_MS || watch.isAhead) return
     watch.isAhead = true
     log.warning(printClockAhead(ownSite))
+  }
+
+  #clocksOf(ownSite: string): readonly SiteClock[] {
+    const { site, peers, expiryMs: silentMs, clock } = this.#parts
+    const clocks = findSiteClocks(peers)
+    if (ownSite !== site) return currentClocks(clocks.get(ownSite) ?? [], silentMs)
+    return ownClocks(site, clocks, { namesakes: new Set(), nowMs: clock.monotonic(), silentMs })
+  }
+
+  /** True if a peer that has the name of our site reports what our records have of a host. */
+  #isOurNameserver(peer: WatchedPeer): boolean {
+    const { site, own } = this.#parts
+    const shared = [...peer.hosts()].filter((host) => own.recordsOf(host).size > 0)
+    return shared.slice(0, COMPARED_HOSTS_MAX).some((host) => {
+      return !isNamesake(namedAt(peer, host), site, this.#exportsOf(host))
+    })
   }
 
   /** A nameserver of our site has at least some of our hosts. */

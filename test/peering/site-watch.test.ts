@@ -180,6 +180,29 @@ for (const aheadMs of [-60_000, -11_000, 11_000, 60_000]) {
   })
 }
 
+t.test('the clock of another nameserver of this site is reported until it agrees', async (t) => {
+  const { say, setClock, pass, lines, watch } = stage({ ownSite: 'east' })
+  say(HOST, ['192.0.2.1'])
+  setClock(60_000)
+  await pass(5)
+  const fault = 'the clock of peer 192.0.2.53:53 of this site, east, is ahead of ours: synchronise'
+  t.match(lines, [fault])
+  t.match(watch.note(), fault)
+  setClock(0)
+  await pass(5)
+  t.match(lines[1], 'the clock of peer 192.0.2.53:53 of this site, east, agrees with ours again')
+  t.equal(lines.length, 2)
+  t.equal(watch.note(), '')
+})
+
+t.test('the clock of a peer that has the name of this site does not count', async (t) => {
+  const { say, setClock, pass, lines } = stage({ ownSite: 'east' })
+  say(HOST, ['192.0.2.9'])
+  setClock(60_000)
+  await pass(5)
+  t.strictSame(lines, [])
+})
+
 t.test('a peer that becomes a relay has no clock of a site any more', async (t) => {
   const { setClock, own, pass, lines, watch } = stage()
   setClock(60_000)

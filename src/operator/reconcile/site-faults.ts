@@ -12,7 +12,9 @@ import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
 import {
   aheadMs,
   CLOCK_DIFFERS_MS,
+  clockOfOurs,
   currentClocks,
+  ownClocks,
   printClockAhead,
   printClockFault,
   type SiteClock,
@@ -117,14 +119,17 @@ function namedAt(peer: OperatorPeer, rootHost: string): NamedPeer {
 interface ClockContext {
   readonly site: string
   readonly clocks: SiteClocks
+  readonly nameFaults: Pick<NameFaults, 'namesakes'>
   readonly silentMs: number
   readonly timeMs: number
+  /** Monotonic time. */
+  readonly nowMs: number
 }
 
-/** Finds the sites whose clock differs from ours, and those that are heard and date their data in our future. */
+/** Finds the sites and nameservers of ours whose clock differs from ours, and sites that are heard and date their data in our future. */
 export function findClockFaults(
   peers: ReadonlyMap<string, KnownPeer>,
-  { site, clocks: measured, silentMs, timeMs }: ClockContext,
+  { site, clocks: measured, nameFaults, silentMs, timeMs, nowMs }: ClockContext,
 ): { readonly clocks: readonly string[]; readonly nextMs: number } {
   const bySite = new Map<string, number>()
   for (const { state, reason } of peers.values()) {
@@ -143,13 +148,17 @@ export function findClockFaults(
   )
   const ahead = [...bySite].filter(([, ms]) => ms > CLOCK_DIFFERS_MS)
   for (const [of] of ahead) if (!differing.get(of)) differing.set(of, printClockAhead(of))
+  const { namesakes } = nameFaults
+  const ours = ownClocks(site, measured, { namesakes, nowMs, silentMs }).map((one) => {
+    return printClockFault(clockOfOurs(one.address, site), one.aheadMs)
+  })
   return {
-    clocks: [...differing.values()].filter((text) => text !== '').sort(),
+    clocks: [...differing.values(), ...ours].filter((text) => text !== '').sort(),
     nextMs: ahead.reduce((least, [, ms]) => Math.min(least, ms - CLOCK_DIFFERS_MS), Infinity),
   }
 }
 
 function printFirstFault(site: string, clocks: readonly SiteClock[]): string {
-  const faults = clocks.map(({ aheadMs }) => printClockFault(site, aheadMs))
+  const faults = clocks.map(({ aheadMs }) => printClockFault(`site ${site}`, aheadMs))
   return faults.find((text) => text !== '') ?? ''
 }

@@ -75,6 +75,26 @@ t.test('a site that dates changes in our future', async (t) => {
   t.match(degraded(fixture), /^False AllHeard/)
 })
 
+t.test('the clock of another nameserver of our site', async (t) => {
+  for (const { name, said, aheadMs, want } of [
+    { name: 'it agrees', said: ['192.0.2.1'], aheadMs: 9000, want: /^$/ },
+    {
+      name: 'it differs',
+      said: ['192.0.2.1'],
+      aheadMs: -3600_000,
+      want: `True ClockDiffers: the clock of peer ${EAST} of this site, here, is behind ours`,
+    },
+    { name: 'another cluster has the name', said: ['192.0.2.9'], aheadMs: 3600_000, want: /^$/ },
+  ]) {
+    const fixture = new OperatorFixture()
+    fixture.cluster.put(dnsRecord())
+    fixture.peers.clocksMs.set(EAST, aheadMs)
+    fixture.say(EAST, 'here', said)
+    await fixture.reconcile()
+    t.match(degraded(fixture), want, name)
+  }
+})
+
 // The peer's record counts as older by its own clock.
 for (const { site, aheadMs, type } of [
   { site: 'zeta', aheadMs: 0, type: 'CNAME' },
