@@ -1,5 +1,6 @@
 import { printLatin1 } from '../base/latin1.ts'
 import { printType, RRType } from '../dns/iana/types.ts'
+import { NAME_OCTETS_MAX } from '../dns/name/name.ts'
 import { printRdata } from '../dns/rdata/index.ts'
 import { printAddress } from '../dns/text/address.ts'
 import type { Endpoint } from './dns-record.ts'
@@ -30,14 +31,19 @@ export const DEFAULT_SET_IDENTIFIER = 'default'
 /** Text that needs no quotes in a TXT target: printable ASCII without quotes and backslashes. */
 const PLAIN_TEXT = /^[ !#-[\]-~]+$/
 
+const DOT = 0x2e
+const hostText = Buffer.alloc(NAME_OCTETS_MAX)
+
 /** Prints a name as in DNSRecords, without its final dot. `name`: a result of `scanHost`. */
 export function printHost(name: Uint8Array): string {
-  const text = printLatin1(name)
-  let host = ''
-  for (let at = 0; text.charCodeAt(at) > 0; at += text.charCodeAt(at) + 1) {
-    host += `${at === 0 ? '' : '.'}${text.slice(at + 1, at + 1 + text.charCodeAt(at))}`
+  const end = name.length - 1
+  let labelEnd = name[0]! + 1
+  for (let at = 1; at < end; at++) {
+    const isLength = at === labelEnd
+    if (isLength) labelEnd += name[at]! + 1
+    hostText[at - 1] = isLength ? DOT : name[at]!
   }
-  return host
+  return hostText.toString('latin1', 0, Math.max(0, end - 1))
 }
 
 /** Prints one target as in DNSRecords; `scanTarget` reads it back. */
