@@ -17,7 +17,7 @@ import { describeLeftOut } from './merge/cut-to-fit.ts'
 import { withoutDrains } from './merge/without-drains.ts'
 import { isNamesake } from './name-faults.ts'
 import type { PeerFollower } from './peer.ts'
-import { type PeerEndpoint, printTargets, type SiteState } from './peer-endpoint.ts'
+import { type PeerEndpoint, printTargets, type SiteState, targetsOf } from './peer-endpoint.ts'
 import type { AddressDecision, HealthQuorum, QuorumHost } from './quorum/health-quorum.ts'
 import { RecordSet } from './record-set.ts'
 import { findSilentSites } from './silent-sites.ts'
@@ -266,10 +266,13 @@ function findingsOf(
   silent: ReadonlyMap<string, string>,
 ): Map<string, Finding> {
   const found = new Map<string, Finding>()
+  // Nearly always nothing is down.
+  const isAllUp = ![...decisions.values()].some(({ outcome }) => outcome === 'down')
+  if (isAllUp && silent.size === 0) return found
   for (const { record, endpoints } of records) {
     const recordKey = record.key
     for (const { site, endpoint } of endpoints) {
-      for (const address of printTargets(endpoint).targets) {
+      for (const address of targetsOf(endpoint)) {
         const decided = decisions.get(address)
         const silence = decided?.outcome === 'up' ? undefined : silent.get(site)
         const reason = decided?.outcome === 'down' ? decided.reason : silence

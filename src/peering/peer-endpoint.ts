@@ -44,14 +44,19 @@ export interface TargetTexts {
 }
 
 /** Prints what health, trust and messages name an endpoint by. */
-export function printTargets({ owner, type, rdata }: Endpoint): TargetTexts {
-  const targets = rdata.map((target) => printTarget(type, target))
-  return { dnsName: printHost(owner), recordType: printType(type), targets }
+export function printTargets(endpoint: Endpoint): TargetTexts {
+  const { owner, type } = endpoint
+  return { dnsName: printHost(owner), recordType: printType(type), targets: targetsOf(endpoint) }
+}
+
+/** Prints the targets alone. */
+export function targetsOf({ type, rdata }: Endpoint): string[] {
+  return rdata.map((target) => printTarget(type, target))
 }
 
 /** Prints the targets of all the endpoints. */
 export function listTargets(endpoints: readonly PeerEndpoint[]): string[] {
-  return endpoints.flatMap(({ endpoint }) => printTargets(endpoint).targets)
+  return endpoints.flatMap(({ endpoint }) => targetsOf(endpoint))
 }
 
 /** Returns a text that two endpoints share if and only if they are equal. */

@@ -1,4 +1,4 @@
-import { type PeerEndpoint, printTargets, type SiteState } from '../peer-endpoint.ts'
+import { type PeerEndpoint, type SiteState, targetsOf } from '../peer-endpoint.ts'
 import type { SiteObservation } from '../quorum/observation-codec.ts'
 import { sortUnique } from '../to-peer-endpoint.ts'
 
@@ -21,13 +21,12 @@ export function findHealthDisputes(
   }
   for (const target of own.down) note(target, 'down', 'this site')
   for (const { health, endpoint } of own.endpoints) {
-    if (health === 'up')
-      for (const target of printTargets(endpoint).targets) note(target, 'up', 'this site')
+    if (health === 'up') for (const target of targetsOf(endpoint)) note(target, 'up', 'this site')
   }
   const unknown = new Map<string, string[]>()
   for (const { endpoints } of siteStates) {
     for (const { health, endpoint, site } of endpoints) {
-      for (const target of printTargets(endpoint).targets) {
+      for (const target of targetsOf(endpoint)) {
         if (health === 'unknown') unknown.set(target, [...(unknown.get(target) ?? []), site])
         else note(target, health, site)
       }

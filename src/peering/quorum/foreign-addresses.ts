@@ -1,6 +1,7 @@
+import { printLatin1 } from '../../base/latin1.ts'
 import { RRType } from '../../dns/iana/types.ts'
-import { printHost } from '../../dnsrecord/print-endpoint.ts'
-import { type PeerEndpoint, printTargets, type SiteState } from '../peer-endpoint.ts'
+import { printTarget } from '../../dnsrecord/print-endpoint.ts'
+import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 
 const ADDRESS_TYPES: ReadonlySet<number> = new Set([RRType.A, RRType.AAAA, RRType.CNAME])
 
@@ -16,15 +17,17 @@ export function findForeign(host: {
   readonly siteStates: readonly SiteState[]
 }): ReadonlyMap<string, readonly ForeignEndpoint[]> {
   const { own, siteStates } = host
-  const names = new Set(own.map(({ endpoint }) => printHost(endpoint.owner)))
+  const names = new Set(own.map(({ endpoint }) => printLatin1(endpoint.owner)))
   for (const { endpoints } of siteStates)
-    for (const { endpoint } of endpoints) names.add(printHost(endpoint.owner))
+    for (const { endpoint } of endpoints) names.add(printLatin1(endpoint.owner))
   const found = new Map<string, ForeignEndpoint[]>()
   for (const { endpoints, exporter, seenMs } of siteStates) {
     for (const one of endpoints) {
-      if (!ADDRESS_TYPES.has(one.endpoint.type)) continue
-      for (const target of printTargets(one.endpoint).targets) {
-        if (names.has(target)) continue
+      const { type, rdata } = one.endpoint
+      if (!ADDRESS_TYPES.has(type)) continue
+      for (const octets of rdata) {
+        if (type === RRType.CNAME && names.has(printLatin1(octets))) continue
+        const target = printTarget(type, octets)
         const known = found.get(target)
         if (known === undefined) found.set(target, [{ ...one, exporter, seenMs }])
         else known.push({ ...one, exporter, seenMs })

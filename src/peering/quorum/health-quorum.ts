@@ -289,8 +289,10 @@ export class HealthQuorum {
     const { host, own, ownFindings } = facts
     const { site } = this.#parts
     const rules = this.#rulesOf(facts)
+    const observed = this.#observersOf(facts, ages)
+    if (observed.size === 0) return []
     const ours = new Set(listTargets(own))
-    const about = [...this.#observersOf(facts, ages)].filter(([address]) => {
+    const about = [...observed].filter(([address]) => {
       return ours.has(address) && !foreign.has(address) && ownFindings.get(address) !== 'down'
     })
     return about.map(([address, observers]) => {
