@@ -126,7 +126,10 @@ interface ClockContext {
   readonly nowMs: number
 }
 
-/** Finds the sites and nameservers of ours whose clock differs from ours, and sites that are heard and date their data in our future. */
+/**
+ * Finds the sites, and other nameservers of our site, whose clock differs from ours. Also finds the sites that are
+ * heard and date their data in our future.
+ */
 export function findClockFaults(
   peers: ReadonlyMap<string, KnownPeer>,
   { site, clocks: measured, nameFaults, silentMs, timeMs, nowMs }: ClockContext,
