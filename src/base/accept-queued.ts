@@ -2,8 +2,8 @@ import { type Server, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /**
- * Time for which `acceptMore` accepts connections in one turn of the event loop: as long as the turn before took, within
- * these bounds. With a fixed time, a flood of connections would wait for seconds where the turns are long.
+ * Time for which `acceptMore` accepts connections in one turn of the event loop: as long as the turn before took,
+ * within these bounds. With a fixed time, a flood of connections would wait for seconds where the turns are long.
  */
 const [MORE_MS_MIN, MORE_MS_MAX] = [10, 100]
 

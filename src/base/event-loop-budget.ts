@@ -5,7 +5,7 @@ const TURN_MS = 2
 /** More of it for each network that waits, and the most in all. */
 const NETWORK_TURN_MS = 0.04
 const TURN_MS_MAX = 10
-/** The most of it if the thread's other work took as long since the turn before: a slice for each network, up to this. */
+/** The most of it if the thread's other work took as long since the turn before: a slice for each network. */
 const EQUAL_TURN_MS_MAX = 100
 /** Slices for the networks that used the least time, for each slice for the one that waits longest. */
 const LIGHT_SLICES = 4

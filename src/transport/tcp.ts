@@ -68,7 +68,7 @@ const BACKLOG = 4096
 /** A client with at most this part of all connections has few. */
 const FEW = 1 / 40
 
-/** Looking for connections to end looks at all of them. So this many are found at once; if none, not again for a while. */
+/** To find a connection to end, all are looked at. So this many are found at once; if none, not again for a while. */
 const USELESS_MAX = 64
 const NONE_USELESS_MS = 20
 
