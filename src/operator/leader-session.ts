@@ -71,7 +71,7 @@ export class LeaderSession {
 
   constructor(parts: LeaderSessionParts) {
     const { cluster, settings, site, metrics, mayWrite } = parts
-    const { clock, timers, random, log } = cluster.means
+    const { clock, timers, log } = cluster.means
     this.#parts = parts
     const { probing, role } = settings
     const onFinding = (key: string): void => {
@@ -85,8 +85,7 @@ export class LeaderSession {
     }
     this.#peerHealth = createPeerHealth(parts, this.#probing, onFinding)
     const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
-    const means = { clock, timers, random, log }
-    this.queue = new WorkQueue({ what: 'dnsrecords', work, workers: WORKERS, ...means })
+    this.queue = new WorkQueue({ what: 'dnsrecords', work, workers: WORKERS, ...cluster.means })
     this.peers = createPeers(parts, onEvent)
     const resources = this.#lookups
     this.#groups = new GroupSet({ ownGroup: settings.group, resources, onEvent, timers, log })
@@ -120,6 +119,7 @@ export class LeaderSession {
         heardMsOf: (id) => this.remotes?.heardMsOf(id) ?? Number.NEGATIVE_INFINITY,
         checkOf: (id, key) => this.remotes?.checkOf(id, key),
         isKnown: (id) => this.remotes?.isKnown(id) ?? false,
+        hasAll: (key) => this.remotes?.hasAll(key) ?? true,
       },
       groups: this.#groups,
       zones: this.#zones,

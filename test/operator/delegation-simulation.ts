@@ -100,6 +100,7 @@ export class SimulatedSite {
         heardMsOf: (id) => this.#heardMs.get(id) ?? Number.NEGATIVE_INFINITY,
         checkOf: (id, key) => this.#remoteCheck(id, key),
         isKnown: (id) => this.#read.has(id),
+        hasAll: (key) => this.#hasAll(key),
       },
       owners: {
         rivalOf: (record) => this.owners.rivalOf(record),
@@ -118,6 +119,14 @@ export class SimulatedSite {
       if (record !== undefined) return record.healthCheck
     }
     return undefined
+  }
+
+  #hasAll(key: string): boolean {
+    return [...this.#remotes.keys()].every((other) => {
+      const sources = [...sourcesIn(other, key)].map((source) => other.cluster.record(source))
+      const isDone = sources.every((one) => one?.asSeenByCluster(this.name).condition('Ready'))
+      return this.#read.has(other.name) && isDone
+    })
   }
 
   putSecret(zones: string): void {
@@ -141,6 +150,7 @@ export class SimulatedSite {
       ownUid: this.name,
       cluster: other.name,
       site: this.site,
+      hasAll: (key) => this.#hasAll(key),
     })
     this.#remotes.set(other, reconciler)
   }

@@ -52,6 +52,8 @@ interface Member extends RecordRank {
   /** By `nameKey` of the owner. */
   readonly byName: ReadonlyMap<string, readonly Endpoint[]>
   readonly settings: RecordSettings | undefined
+  /** As in RecordOrigin. */
+  readonly isPartial?: boolean | undefined
   /** As the function `idleLines` returns them. */
   readonly idle: ReturnType<typeof idleLines>
 }
@@ -192,8 +194,8 @@ function foreignMember({ key, packed, origin }: StoredRecord): Member {
 }
 
 function contributionsOf(member: Member, name: string): Contribution[] {
-  const { key, place, site, settings, idle, byName } = member
-  const about = { key, place, site, down: UP, settings, idleLines: idle }
+  const { key, place, site, settings, isPartial, idle, byName } = member
+  const about = { key, place, site, down: UP, settings, isPartial, idleLines: idle }
   return (byName.get(name) ?? []).map((endpoint) => ({ ...about, endpoint }))
 }
 
@@ -215,10 +217,10 @@ function membersOf({ record, content }: Publishing, site: string): readonly Memb
   }
   return expandRecord(record.object, content).records.map((one) => {
     const { createdSeconds, endpoints } = unpackRecord(one.packed)
-    const { site: of = site, id } = one.origin ?? {}
+    const { site: of = site, id, isPartial } = one.origin ?? {}
     const place = of === site ? (one.original ?? key) : printPlace(of, content)
     const rank = { key: one.key, createdSeconds, site: of, id }
-    return { ...rank, place, ...contentOf(endpoints, unpackSettings(one.packed)) }
+    return { ...rank, place, isPartial, ...contentOf(endpoints, unpackSettings(one.packed)) }
   })
 }
 

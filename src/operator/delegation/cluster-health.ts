@@ -21,12 +21,15 @@ export interface FollowedClusters {
   checkOf(cluster: string, authoritativeKey: string): HealthCheck | undefined
   /** True once its records were read. */
   isKnown(cluster: string): boolean
+  /** True if all records that delegate to this authoritative record, of all clusters, were read and reconciled. */
+  readonly hasAll: (authoritativeKey: string) => boolean
 }
 
 export const NO_CLUSTERS: FollowedClusters = {
   heardMsOf: () => Number.NEGATIVE_INFINITY,
   checkOf: () => undefined,
   isKnown: () => false,
+  hasAll: () => true,
 }
 
 /**

@@ -9,7 +9,9 @@ import { downOf, ownPart } from '../plan/site-parts.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { composeSitesAnnotation, type SitesAnnotation } from '../record/sites-annotation.ts'
 import { endpointKey, readSpecEndpoints, type SpecEndpoint } from '../record/spec-endpoint.ts'
-import type { OwnedPart } from './whole.ts'
+import { authoritativeKey } from './authoritative-record.ts'
+import type { FollowedClusters } from './cluster-health.ts'
+import { type OwnedPart, readOwnedParts } from './whole.ts'
 
 /** Addresses that a message lists. */
 const NAMED_MAX = 5
@@ -24,6 +26,24 @@ export function composeOwnFacts(
   health: OwnHealth,
 ): OwnerFacts {
   return ownPart(publishing, { site, health, drain: undefined })
+}
+
+/**
+ * Marks the facts of a record as partial while other clusters may still contribute what its failover list names. Later
+ * the same list is not partial again: otherwise each restart would write twice.
+ */
+export function markPartial(
+  facts: OwnerFacts,
+  record: DnsRecordView,
+  authoritative: DnsRecordView | undefined,
+  { hasAll }: Pick<FollowedClusters, 'hasAll'>,
+): OwnerFacts {
+  const { failover } = facts.settings
+  if (failover === undefined || hasAll(authoritativeKey(record))) return facts
+  const parts = authoritative === undefined ? [] : readOwnedParts(authoritative)
+  const before = parts.find(({ owner }) => owner.id === record.ownerId)
+  const wasWhole = before?.settings.failover === failover && before.isPartial !== true
+  return wasWhole ? facts : { ...facts, isPartial: true }
 }
 
 /**

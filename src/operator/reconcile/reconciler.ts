@@ -14,7 +14,7 @@ import {
   type FollowedClusters,
   NO_CLUSTERS,
 } from '../delegation/cluster-health.ts'
-import { composeOwnFacts, composeReport } from '../delegation/contribution.ts'
+import { composeOwnFacts, composeReport, markPartial } from '../delegation/contribution.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
 import type { Owners } from '../delegation/owner-index.ts'
 import { planAnnounce } from '../delegation/plan-announce.ts'
@@ -312,6 +312,7 @@ export class Reconciler {
 
   async #delegate(publishing: Publishing): Promise<number | undefined> {
     const { view, clock, bounds, owners, site, isProbing, hasCounts } = this.#parts
+    const { clusters = NO_CLUSTERS } = this.#parts
     const { record } = publishing
     const rival = owners.rivalOf(record)
     if (rival !== '') {
@@ -333,11 +334,14 @@ export class Reconciler {
     const conflicts = findPartConflicts(record, site, this.#parts)
     const counts = { total: countTargets(record.endpoints), down: health.down }
     const ignored = [...listIgnored(record, publishing.content), ...conflicts.provisional]
+    const authoritative = this.#authoritativeOf(record)
+    const own = composeOwnFacts(publishing, site, health)
+    const facts = markPartial(own, record, authoritative, clusters)
     const delegation = {
-      authoritative: this.#authoritativeOf(record),
+      authoritative,
       membership,
       endpoints: record.endpoints,
-      facts: composeOwnFacts(publishing, site, health),
+      facts,
       site,
       report: report.text,
       conflicts,
@@ -350,7 +354,8 @@ export class Reconciler {
     const waitMs = this.#throttle.waitMs(record, plan, clock.monotonic())
     const troubles = { ...NO_TROUBLES, records: conflicts.texts, ignored }
     await this.#carryOut(record, waitMs > 0 ? { ...plan, writes: [] } : plan, troubles)
-    return requeueAfterMs(waitMs > 0 ? waitMs : drainEndsInMs(record, timeMs), bounds)
+    const nextMs = facts.isPartial ? bounds.minMs : drainEndsInMs(record, timeMs)
+    return requeueAfterMs(waitMs > 0 ? waitMs : nextMs, bounds)
   }
 
   /** Removes endpoints from an authoritative record whose delegating records are gone; true = some. */

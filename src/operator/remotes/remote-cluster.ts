@@ -67,6 +67,8 @@ export interface RemoteParts {
   /** The name of the local cluster among its peers. */
   readonly site: string
   readonly mayWrite: () => boolean
+  /** As in `FollowedClusters`. */
+  readonly hasAll: (authoritativeKey: string) => boolean
   /** As in `TriggerParts`. */
   readonly onCheck: (authoritativeKey: string) => void
 }
@@ -100,6 +102,7 @@ export class RemoteCluster {
   #heardMs = Number.NEGATIVE_INFINITY
   #asking: Deadline | undefined
   #isInforming = false
+  #isFollowed = false
   #isClosed = false
   #wake: () => void = () => {}
 
@@ -144,7 +147,19 @@ export class RemoteCluster {
 
   /** As in `FollowedClusters`. */
   get isKnown(): boolean {
-    return this.#reconciler !== undefined && this.#informer.isSynced
+    return this.#isFollowed
+  }
+
+  /** True if its records that delegate to this authoritative record were read and reconciled. */
+  hasAll(authoritativeKey: string): boolean {
+    const { ownUid } = this.#parts
+    const records = [...this.#sources.of(authoritativeKey)].map((key) =>
+      viewOf(this.#cache.get(key)),
+    )
+    const isDone = (record: DnsRecordView): boolean => {
+      return record.isDeleting || record.asSeenByCluster(ownUid).condition('Ready') !== undefined
+    }
+    return this.#isFollowed && records.every((record) => record === undefined || isDone(record))
   }
 
   /** As in `FollowedClusters`. */
@@ -241,14 +256,14 @@ export class RemoteCluster {
   }
 
   #createReconciler(cluster: string): RemoteReconciler {
-    const { local, writer, mutex, owners, ownUid, site, shares } = this.#parts
+    const { local, writer, mutex, owners, ownUid, site, shares, hasAll } = this.#parts
     const remote = {
       record: (key: string) => viewOf(this.#cache.get(key)),
       sourcesOf: (key: string) => this.#sources.of(key),
     }
     const writeStatus = this.#writeStatus.bind(this)
     const { clock } = this.#means
-    const here = { view: local, writer, mutex, owners, clock, ownUid, site, shares }
+    const here = { view: local, writer, mutex, owners, clock, ownUid, site, shares, hasAll }
     return new RemoteReconciler({ ...here, remote, writeStatus, cluster, groups: this.#groups })
   }
 
@@ -298,6 +313,7 @@ export class RemoteCluster {
         onReturn: () => this.#queue.retryFailed(),
       }),
     )
+    this.#isFollowed = true
     this.#queue.start()
   }
 

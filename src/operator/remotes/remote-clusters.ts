@@ -147,6 +147,13 @@ export class RemoteClusters {
     return this.#byId(id)?.isKnown ?? false
   }
 
+  /** As in `FollowedClusters`. */
+  hasAll(authoritativeKey: string): boolean {
+    const isListed = this.#secrets.isSynced && this.#entries.size === this.#secrets.size
+    const entries = [...this.#entries.values()]
+    return isListed && entries.every(({ cluster }) => cluster?.hasAll(authoritativeKey))
+  }
+
   #byId(id: string): RemoteCluster | undefined {
     return [...this.#entries.values()].find((entry) => entry.id === id)?.cluster
   }
@@ -253,6 +260,7 @@ export class RemoteClusters {
       api,
       ownUid: this.#ownUid,
       claim: (id) => this.#claim(entry, id),
+      hasAll: (authoritative) => this.hasAll(authoritative),
       onReconcile: (record) => {
         // A reconcile that ends after its Secret was deleted must not create the metric again.
         if (this.#entries.get(key) === entry) metrics.countRemoteReconcile(name, record)

@@ -5,7 +5,7 @@ import type { ClusterView } from '../cluster/cluster-view.ts'
 import { findPartConflicts } from '../conflicts/find-in-cluster.ts'
 import { describeNotOwned, withoutForeignNames } from '../conflicts/host-rights.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
-import { composeForeignFacts } from '../delegation/contribution.ts'
+import { composeForeignFacts, markPartial } from '../delegation/contribution.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
 import type { Owners } from '../delegation/owner-index.ts'
 import { planDelegate } from '../delegation/plan-delegate.ts'
@@ -47,6 +47,8 @@ interface RemoteReconcilerParts {
   readonly cluster: string
   /** The name of this cluster among its peers. */
   readonly site: string
+  /** As in `FollowedClusters`. */
+  readonly hasAll: (authoritativeKey: string) => boolean
   readonly groups?: GroupDirectory
   /** Namespaces that may use hosts of other namespaces; missing = none. */
   readonly shares?: readonly HostShare[]
@@ -150,12 +152,13 @@ export class RemoteReconciler {
         }
         const membership = groups.membershipOf(seen.key, group, action.publishing)
         if (membership === 'pending') return NO_CHANGE
-        const { facts, fault: note } = composeForeignFacts(
+        const { facts: found, fault: note } = composeForeignFacts(
           action.publishing,
           cluster,
           site,
           otherSites(authoritative, cluster),
         )
+        const facts = markPartial(found, seen, authoritative, this.#parts)
         const unknown = { report: undefined, healthy: undefined, counts: undefined }
         const conflicts = findPartConflicts(seen, facts.site, scene)
         const about = { authoritative, membership, cluster, site, note, conflicts, ...unknown }

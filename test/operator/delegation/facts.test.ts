@@ -84,6 +84,34 @@ t.test('a failover list is checked against all records that delegate the host', 
   t.notMatch(message(), /failover/)
 })
 
+t.test('a failover list is checked once all clusters have contributed', async (t) => {
+  for (const isBackupThere of [true, false]) {
+    const simulation = new DelegationSimulation()
+    const [dublin, boston] = [simulation.add('dublin'), simulation.add('boston', 'secondary')]
+    const server = new ClusterServer()
+    boston.isUp = false
+    dublin.delegate('app', [steered('eu', ONE, ['geo-code', 'GEO-EU'])])
+    annotate(dublin, 'app', { 'sextant.io/failover': 'GEO-EU: backup' })
+    const found: boolean[] = []
+    const warns = () => {
+      server.apply(dublin.cluster.records.values())
+      found.push(/failover names "backup"/.test(dublin.ready('app') + server.conflicts.join()))
+    }
+    await simulation.pass(3, warns)
+    boston.delegate('app', [steered(isBackupThere ? 'backup' : 'other', TWO)])
+    dublin.restart()
+    await simulation.pass(3, warns)
+    boston.isUp = true
+    await simulation.pass(8, isBackupThere ? warns : undefined)
+    t.notOk(found.includes(true), 'before the other cluster has contributed')
+    warns()
+    t.equal(found.at(-1), !isBackupThere, 'afterwards')
+    boston.isUp = false
+    dublin.restart()
+    t.strictSame(await simulation.settle(), [], 'a restart writes nothing')
+  }
+})
+
 t.test("clients of a dead endpoint's code get another record's endpoint", async (t) => {
   const fixture = new DelegationFixture()
   fixture.delegate('one', [steered('eu', ONE, ['geo-code', 'GEO-EU'])])

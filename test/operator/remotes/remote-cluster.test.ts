@@ -93,6 +93,7 @@ class Stage {
         this.claimed.push(id)
         return ''
       },
+      hasAll: () => true,
       onCheck: (key) => this.checked.push(key),
       onReconcile: () => {},
       onForget: () => {},
@@ -257,6 +258,40 @@ t.test('the health check of its records is known by their authoritative record',
   t.strictSame(stage.checked, [key, key], 'and when it ends')
   t.equal(remote.checkOf(key), undefined)
 })
+
+t.test(
+  'it has contributed once its records were read, and this cluster has a status of each',
+  async (t) => {
+    const stage = new Stage()
+    const remote = await stage.begin(t)
+    const key = authoritativeKey(new DnsRecordView(RECORD))
+    let isListing = false
+    let isWriting = false
+    const pass = (seconds: number): Promise<void> =>
+      stage.pass(seconds, (asked) => {
+        if (isOfNamespace(asked)) asked.reply(200, { metadata: { uid: 'uid of boston' } })
+        else if (asked.method === 'PATCH') {
+          const written = { ...RECORD, ...asked.body }
+          if (isWriting)
+            asked.reply(200, {
+              ...written,
+              metadata: { ...Object(RECORD.metadata), resourceVersion: '12' },
+            })
+          else asked.reply(503, STARTING)
+        } else if (isListing) asked.reply(200, listBody('9', [RECORD]))
+        else asked.reply(503, STARTING)
+      })
+    await pass(10)
+    t.notOk(remote.hasAll('a/other'), 'its records were not read')
+    isListing = true
+    await pass(60)
+    t.ok(remote.hasAll('a/other'), 'it has none of that host')
+    t.notOk(remote.hasAll(key), 'its record is not reconciled')
+    isWriting = true
+    await pass(200)
+    t.ok(remote.hasAll(key), 'its record is reconciled')
+  },
+)
 
 t.test(
   'statuses that failed while a cluster was unavailable are written when it returns',
