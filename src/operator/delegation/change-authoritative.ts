@@ -1,7 +1,8 @@
 import { recordId } from '../../dnsrecord/record-source.ts'
-import { SITES_ANNOTATION, scanSiteFacts } from '../../dnsrecord/site-facts.ts'
+import { SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import type { Write } from '../plan/write.ts'
+import { isSame } from '../record/fields.ts'
 import { ZONE_LABEL } from '../record/labels.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { composeSitesAnnotation } from '../record/sites-annotation.ts'
@@ -131,12 +132,16 @@ export function planDecided(
   decidedOf: (part: OwnedPart) => OwnedPart['decided'],
   scene: PlanScene,
 ): AuthoritativePlan {
-  const { endpoints, parts } = readWhole(authoritative)
+  const parts = readOwnedParts(authoritative)
+  const decided = parts.map(decidedOf)
+  if (parts.every((part, i) => isSame(part.decided, decided[i]))) {
+    const annotation = authoritative.annotation(SITES_ANNOTATION)
+    return { endpoints: authoritative.endpointObjects, annotation, isChanged: false, note: '' }
+  }
   const whole = {
-    endpoints: endpoints.map(({ object }) => object),
-    parts: parts.map(({ decided: _, ...part }): OwnedPart => {
-      const decided = decidedOf(part)
-      return decided === undefined ? part : { ...part, decided }
+    endpoints: restoreWhole(authoritative, parts).map(({ object }) => object),
+    parts: parts.map(({ decided: _, ...part }, i): OwnedPart => {
+      return decided[i] === undefined ? part : { ...part, decided: decided[i] }
     }),
   }
   return settle(authoritative, authoritative, whole, scene)
@@ -186,9 +191,7 @@ function settle(
 
 /** The site that wrote the present annotation; '' = it is not valid. */
 function siteOf(authoritative: DnsRecordView | undefined): string {
-  if (authoritative === undefined) return ''
-  const text = authoritative.annotation(SITES_ANNOTATION)
-  const facts = scanSiteFacts(text, authoritative.endpointObjects)
+  const facts = authoritative?.siteFacts ?? ''
   return typeof facts === 'string' ? '' : facts.site
 }
 

@@ -1,11 +1,5 @@
 import { scanTime } from '../../base/rfc3339.ts'
-import {
-  outOf,
-  type PartOwner,
-  SITES_ANNOTATION,
-  type SitePart,
-  scanSiteFacts,
-} from '../../dnsrecord/site-facts.ts'
+import { outOf, type PartOwner, type SitePart } from '../../dnsrecord/site-facts.ts'
 import { validateEndpoint } from '../../dnsrecord/validate/dns-record.ts'
 import { findDownTargets } from '../../health/down-targets.ts'
 import { DRAINED_TYPES } from '../../health/drain/selector.ts'
@@ -41,10 +35,9 @@ export interface OwnedPart extends SitePart<ApiObject> {
 }
 
 /** What the owners of an authoritative record contribute, as its annotation has it; empty = not known. */
-export function readOwnedParts(record: DnsRecordView): readonly OwnedPart[] {
-  const facts = scanSiteFacts(record.annotation(SITES_ANNOTATION), record.endpointObjects)
-  if (typeof facts === 'string') return []
-  return facts.parts.flatMap(({ owner, ...part }) => (owner ? [{ ...part, owner }] : []))
+export function readOwnedParts({ siteFacts }: DnsRecordView): readonly OwnedPart[] {
+  if (typeof siteFacts === 'string') return []
+  return siteFacts.parts.flatMap(({ owner, ...part }) => (owner ? [{ ...part, owner }] : []))
 }
 
 /** All owners of an authoritative record, also those with nothing in service. */

@@ -1,6 +1,6 @@
 import { RRType } from '../../dns/iana/types.ts'
 import { OBSERVED_LABEL } from '../../dnsrecord/kdrnt.ts'
-import { outOf, SITES_ANNOTATION, scanSiteFacts } from '../../dnsrecord/site-facts.ts'
+import { outOf } from '../../dnsrecord/site-facts.ts'
 import { scanTarget } from '../../dnsrecord/validate/target.ts'
 import { readObservations, type SiteObservation } from '../../peering/quorum/observation-codec.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
@@ -28,9 +28,7 @@ export function readDown(
   merged: DnsRecordView | undefined,
   site: string,
 ): ReadonlyMap<string, string> {
-  const text = merged?.annotation(SITES_ANNOTATION) ?? ''
-  const facts =
-    merged === undefined || text === '' ? '' : scanSiteFacts(text, merged.endpointObjects)
+  const facts = merged?.siteFacts ?? ''
   if (typeof facts === 'string') return new Map()
   const others = facts.parts.filter((part) => part.site !== site)
   return new Map(others.flatMap((part) => Object.entries(outOf(part))))

@@ -1,5 +1,6 @@
 import { API_VERSION, type Resource } from '../../dnsrecord/dns-record.ts'
 import type { HealthCheck } from '../../dnsrecord/health-check.ts'
+import { SITES_ANNOTATION, type SiteFacts, scanSiteFacts } from '../../dnsrecord/site-facts.ts'
 import { validateResource } from '../../dnsrecord/validate/resource.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import { finalizersOf, isManaged, itemsOf, mappingOf, metadataOf } from './fields.ts'
@@ -48,6 +49,7 @@ export class DnsRecordView {
   readonly #metadata: ApiObject
   #resource: Resource | undefined
   #endpoints: readonly SpecEndpoint[] | undefined
+  #siteFacts: SiteFacts | string | undefined
 
   constructor(object: ApiObject) {
     const metadata = metadataOf(object)
@@ -133,6 +135,13 @@ export class DnsRecordView {
   get endpoints(): readonly SpecEndpoint[] {
     this.#endpoints ??= readSpecEndpoints(this.endpointObjects)
     return this.#endpoints
+  }
+
+  /** What the annotation says of each site; a string = why it is not valid, '' = it is missing. */
+  get siteFacts(): SiteFacts | string {
+    const text = this.annotation(SITES_ANNOTATION)
+    this.#siteFacts ??= text === '' ? '' : scanSiteFacts(text, this.endpointObjects)
+    return this.#siteFacts
   }
 
   /** `status.endpoints`: the endpoints that were published last. */

@@ -15,6 +15,7 @@ import { NOT_REACHED, RemoteCluster, type RemoteParts } from './remote-cluster.t
 const KEY = 'kubeconfig'
 /** Clusters that are followed at once. */
 const CLUSTERS_MAX = 100
+const DROPPED = 'its Secret changed meanwhile'
 const TOO_MANY = `more than ${CLUSTERS_MAX} clusters`
 /** Interval of the check for clusters that can't be reached. */
 const CHECK_MS = 1000
@@ -70,6 +71,8 @@ export class RemoteClusters {
   readonly #parts: RemoteClustersParts
   readonly #secrets: Informer
   readonly #entries = new Map<string, Entry>()
+  /** Those whose id is known. */
+  readonly #byId = new Map<string, Entry>()
   /** When clusters last answered that were followed with an earlier kubeconfig, by id. */
   readonly #heardMs = new Map<string, number>()
   readonly #orphans: OrphanCollector
@@ -134,17 +137,17 @@ export class RemoteClusters {
   /** As in `FollowedClusters`. */
   heardMsOf(id: string): number {
     const beforeMs = this.#heardMs.get(id) ?? Number.NEGATIVE_INFINITY
-    return Math.max(this.#byId(id)?.heardMs ?? beforeMs, beforeMs)
+    return Math.max(this.#clusterOf(id)?.heardMs ?? beforeMs, beforeMs)
   }
 
   /** As in `FollowedClusters`. */
   checkOf(id: string, authoritativeKey: string): HealthCheck | undefined {
-    return this.#byId(id)?.checkOf(authoritativeKey)
+    return this.#clusterOf(id)?.checkOf(authoritativeKey)
   }
 
   /** As in `FollowedClusters`. */
   isKnown(id: string): boolean {
-    return this.#byId(id)?.isKnown ?? false
+    return this.#clusterOf(id)?.isKnown ?? false
   }
 
   /** As in `FollowedClusters`. */
@@ -154,8 +157,8 @@ export class RemoteClusters {
     return isListed && entries.every(({ cluster }) => cluster?.hasAll(authoritativeKey))
   }
 
-  #byId(id: string): RemoteCluster | undefined {
-    return [...this.#entries.values()].find((entry) => entry.id === id)?.cluster
+  #clusterOf(id: string): RemoteCluster | undefined {
+    return this.#byId.get(id)?.cluster
   }
 
   /** Starts nothing more; resolves once all running work has ended. */
@@ -166,6 +169,7 @@ export class RemoteClusters {
     this.#secrets.close()
     for (const { cluster } of this.#entries.values()) this.#end(cluster)
     this.#entries.clear()
+    this.#byId.clear()
     await Promise.all(this.#closing)
     await this.#orphans.close()
   }
@@ -228,6 +232,7 @@ export class RemoteClusters {
     const name = textOf(metadataOf(secret), 'name')
     const entry: Entry = { secret, name, cluster: undefined, id, problem: '', reported }
     this.#entries.set(key, entry)
+    if (id !== '') this.#byId.set(id, entry)
     const config = scanInlineKubeconfig(secretText(secret, KEY))
     if (typeof config === 'string') entry.problem = `its kubeconfig ${config}`
     else if (this.#fitCount > CLUSTERS_MAX) entry.problem = TOO_MANY
@@ -259,7 +264,7 @@ export class RemoteClusters {
       name,
       api,
       ownUid: this.#ownUid,
-      claim: (id) => this.#claim(entry, id),
+      claim: (id) => (this.#entries.get(key) === entry ? this.#claim(entry, id) : DROPPED),
       hasAll: (authoritative) => this.hasAll(authoritative),
       onReconcile: (record) => {
         // A reconcile that ends after its Secret was deleted must not create the metric again.
@@ -276,8 +281,11 @@ export class RemoteClusters {
    */
   #claim(entry: Entry, id: string): string {
     if (id === shortHash(this.#ownUid)) return 'the kubeconfig leads to this cluster itself'
-    const other = [...this.#entries.values()].find((one) => one !== entry && one.id === id)
-    if (other !== undefined) return `Secret ${other.name} has a kubeconfig of the same cluster`
+    const other = this.#byId.get(id)
+    if (other !== undefined && other !== entry)
+      return `Secret ${other.name} has a kubeconfig of the same cluster`
+    this.#byId.delete(entry.id)
+    this.#byId.set(id, entry)
     entry.id = id
     return ''
   }
@@ -287,6 +295,7 @@ export class RemoteClusters {
     if (entry === undefined) return
     if (entry.id !== '') this.#heardMs.set(entry.id, this.heardMsOf(entry.id))
     this.#entries.delete(key)
+    this.#byId.delete(entry.id)
     this.#parts.metrics.forgetRemoteCluster(entry.name)
     this.#end(entry.cluster)
   }

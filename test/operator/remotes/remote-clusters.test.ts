@@ -341,6 +341,25 @@ t.test('a Secret of this cluster itself is refused, and mended at once', async (
   t.strictSame(fixture.followed, ['c0 1'])
 })
 
+t.test('a kubeconfig of another cluster ends what is known of the one before', async (t) => {
+  const fixture = new OperatorFixture(t, [clusterSecret(0)])
+  const { clusters, uids } = fixture
+  const [one, other] = ['one', 'other'].map(shortHash) as [string, string]
+  uids.set(serverOf(0), 'one')
+  clusters.start()
+  await fixture.pass()
+  t.ok(clusters.isKnown(one))
+  uids.set(serverOf(0), 'other')
+  fixture.event('MODIFIED', clusterSecret(0, '2'))
+  await fixture.pass()
+  t.notOk(clusters.isKnown(one))
+  t.ok(clusters.isKnown(other))
+  fixture.event('DELETED', clusterSecret(0, '3'))
+  await fixture.pass()
+  t.notOk(clusters.isKnown(other))
+  t.not(clusters.heardMsOf(one), Number.NEGATIVE_INFINITY, 'it was heard before')
+})
+
 t.test('a connection that comes too late is not used', async (t) => {
   const table: readonly {
     readonly name: string
