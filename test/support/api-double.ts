@@ -64,6 +64,8 @@ export class ApiDouble implements ApiClient {
   readonly asked: Asked[] = []
   refreshes = 0
   place = 'https://api'
+  /** `Date` of its responses; undefined = they have none. */
+  dateMs: number | undefined
   /** False: refuses streamed lists, as servers that can't do them do, without asking the test. */
   streamsLists = false
   #wake: () => void = () => {}
@@ -87,7 +89,7 @@ export class ApiDouble implements ApiClient {
       const respond = (status: number, retryAfterSeconds = 0): Stream => {
         const body = new Stream()
         signal.addEventListener('abort', () => body.fail(new Error('aborted')))
-        resolve({ status, retryAfterSeconds, body })
+        resolve({ status, retryAfterSeconds, dateMs: this.dateMs, body })
         return body
       }
       signal.addEventListener('abort', () => reject(new Error('aborted')))

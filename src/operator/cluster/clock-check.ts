@@ -59,5 +59,5 @@ export class ClockCheck implements ApiClient {
 }
 
 function printFault(side: string): string {
-  return /* warning */ `the clock of the API server is ${side} ours: it dates the records of this cluster, so they win or lose conflicts with other sites by mistake; synchronise the clocks`
+  return /* warning */ `the clock of the API server is ${side} ours: it dates the records of its cluster, so they win or lose conflicts with other sites by mistake; synchronise the clocks`
 }

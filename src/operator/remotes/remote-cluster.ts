@@ -15,6 +15,7 @@ import { readText } from '../../kube/read-body.ts'
 import { WorkQueue, type WorkResult } from '../../kube/work-queue.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { NotLeadingError, refOf } from '../cluster/api-writer.ts'
+import { ClockCheck } from '../cluster/clock-check.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import { readClusterUid } from '../cluster/cluster-uid.ts'
 import { ObjectCache, trimObject } from '../cluster/object-cache.ts'
@@ -89,6 +90,7 @@ interface RemoteClusterParts extends RemoteParts {
 export class RemoteCluster {
   readonly #parts: RemoteClusterParts
   readonly #means: { clock: Clock; timers: Timers; random: Random; log: Logger }
+  readonly #clockCheck: ClockCheck
   readonly #objects: Objects
   readonly #informer: Informer
   readonly #cache: ObjectCache
@@ -112,6 +114,7 @@ export class RemoteCluster {
     const log = prefixed(local.means.log, name)
     this.#parts = parts
     this.#means = { clock, timers, random, log }
+    this.#clockCheck = new ClockCheck(api, { clock, log })
     // A distinct field manager: the operator in that cluster uses the default name.
     const fieldManager = `sextant-primary-${shortHash(ownUid)}`
     this.#objects = new Objects({ api, timers, fieldManager, timeoutMs: TIMEOUT_MS })
@@ -174,6 +177,11 @@ export class RemoteCluster {
     return this.#fault === '' ? this.#informer.reason : this.#fault
   }
 
+  /** As in `ClockCheck`. */
+  get clockFault(): string {
+    return this.#clockCheck.fault
+  }
+
   /** Number of known delegating records. */
   get records(): number {
     let count = 0
@@ -217,7 +225,7 @@ export class RemoteCluster {
     const deadline = new Deadline(this.#means.timers, ASK_MS)
     this.#asking = deadline
     try {
-      const response = await this.#parts.api.get('/version', deadline.signal)
+      const response = await this.#clockCheck.get('/version', deadline.signal)
       await readText(response, ANSWER_OCTETS_MAX, () => {})
       if (response.status < 500) this.#heardMs = this.#means.clock.monotonic()
     } catch {

@@ -120,8 +120,8 @@ export class RemoteClusters {
   /** Current faults; '' = none. */
   get note(): string {
     const faults = [...this.#entries.values()].flatMap((entry) => {
-      const fault = faultOf(entry)
-      return fault === '' ? [] : [`cluster ${entry.name}: ${fault}`]
+      const found = [faultOf(entry), entry.cluster?.clockFault ?? ''].filter((one) => one !== '')
+      return found.map((fault) => `cluster ${entry.name}: ${fault}`)
     })
     return [this.#secrets.reason, this.#fault, ...faults].filter((one) => one !== '').join('; ')
   }

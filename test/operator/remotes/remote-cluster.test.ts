@@ -52,17 +52,18 @@ class Stage {
   readonly claimed: string[] = []
   /** Authoritative records whose health check changed. */
   readonly checked: string[] = []
+  readonly lines: string[] = []
   watch: Stream | undefined
   readonly #local: Cluster
   readonly #localApi = new ApiDouble()
 
   constructor() {
+    const { clock, timers, lines } = this
     const log = createLogger(
       '',
-      () => {},
+      (line) => lines.push(line),
       () => false,
     )
-    const { clock, timers } = this
     const means = { log, clock, timers, random: new Random(1) }
     const local = { ...means, api: this.#localApi, namespaces: [] }
     this.#local = new Cluster(local, eventRecorder(local))
@@ -236,6 +237,28 @@ t.test('a cluster is heard while its API server answers, whatever it answers', a
     const silentMs = stage.clock.monotonic() - remote.heardMs
     t.equal(silentMs < 8000, isHeard, `${status}: ${silentMs} ms`)
   }
+})
+
+t.test('the clock of its API server is compared with ours', async (t) => {
+  const stage = new Stage()
+  const remote = await stage.begin(t)
+  for (const { name, aheadMs, says } of [
+    { name: 'it agrees', aheadMs: 0, says: /^$/ },
+    { name: 'behind', aheadMs: -60_000, says: /^the clock of the API server is behind ours/ },
+    { name: 'it agrees again', aheadMs: 0, says: /^$/ },
+  ]) {
+    stage.api.dateMs = stage.clock.now() + aheadMs
+    await stage.pass(10, (asked) => {
+      if (isOfNamespace(asked)) asked.reply(200, { metadata: { uid: 'uid of boston' } })
+      else asked.reply(200, asked.path === '/version' ? {} : listBody('9', []))
+    })
+    t.match(remote.clockFault, says, name)
+    t.equal(remote.fault, '', 'it is followed in any case')
+  }
+  const about = stage.lines.filter((line) => line.includes('clock'))
+  t.equal(about.length, 2, 'each change once')
+  t.match(about[0], /cluster boston: the clock of the API server is behind ours: it dates/)
+  t.match(about[1], /cluster boston: the clock of the API server agrees with ours again/)
 })
 
 t.test('the health check of its records is known by their authoritative record', async (t) => {

@@ -45,6 +45,8 @@ class OperatorFixture {
   readonly warnings: string[] = []
   /** Clusters whose metrics were forgotten. */
   readonly forgotten: string[] = []
+  /** `Date` of the responses of other clusters; undefined = they have none. */
+  dateMs: number | undefined
   /** Holds connections until it is called; undefined = none is held. */
   release: (() => void) | undefined
   readonly #local: Cluster
@@ -129,6 +131,7 @@ class OperatorFixture {
     this.servers.push(server)
     await this.#held
     const api = new ApiDouble()
+    api.dateMs = this.dateMs
     this.#apis.push({ api, server })
     return api
   }
@@ -344,11 +347,15 @@ t.test('a Secret of this cluster itself is refused, and mended at once', async (
 t.test('a kubeconfig of another cluster ends what is known of the one before', async (t) => {
   const fixture = new OperatorFixture(t, [clusterSecret(0)])
   const { clusters, uids } = fixture
+  fixture.dateMs = 0
   const [one, other] = ['one', 'other'].map(shortHash) as [string, string]
   uids.set(serverOf(0), 'one')
   clusters.start()
   await fixture.pass()
   t.ok(clusters.isKnown(one))
+  await fixture.pass()
+  t.match(clusters.note, /^cluster c0: the clock of the API server is behind ours/)
+  t.strictSame(fixture.followed, ['c0 1'], 'a wrong clock does not end it')
   uids.set(serverOf(0), 'other')
   fixture.event('MODIFIED', clusterSecret(0, '2'))
   await fixture.pass()
