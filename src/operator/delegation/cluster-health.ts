@@ -11,6 +11,7 @@ import { type HealthFacts, SILENT } from '../peers/peer-health.ts'
 import type { Publishing } from '../plan/decide.ts'
 import type { OwnHealth } from '../plan/own.ts'
 import { authoritativeHost } from './authoritative-record.ts'
+import type { HeardClusters } from './heard-clusters.ts'
 import { type OwnedPart, readOwnedParts } from './whole.ts'
 
 /** What this cluster knows of the others whose delegating records it publishes. `cluster`: short id. */
@@ -42,8 +43,8 @@ interface ClusterScene {
   readonly view: Pick<ClusterView, 'record' | 'healthOf'>
   readonly site: string
   readonly clusters: FollowedClusters
-  /** Monotonic milliseconds at which this operator started: for how long it could have heard the others. */
-  readonly startMs: number
+  /** All that contribute. */
+  readonly heard: HeardClusters
   /** How long a silent site keeps its addresses that no check finds up. */
   readonly silentMs: number
 }
@@ -55,7 +56,7 @@ interface ClusterScene {
  */
 export function clusterFacts(whole: Publishing, scene: ClusterScene): HealthFacts | undefined {
   const { record } = whole
-  const { view, clusters, startMs, silentMs } = scene
+  const { view, clusters, heard, silentMs } = scene
   const parts = readOwnedParts(record)
   const foreign = parts.filter(({ owner }) => owner.cluster !== '')
   if (foreign.length === 0) return undefined
@@ -71,8 +72,7 @@ export function clusterFacts(whole: Publishing, scene: ClusterScene): HealthFact
       isOwn: true,
       rootHost,
       endpoints: own.flatMap((part) => endpointsOf(part, site, rootHost)),
-      // A site that was silent for too long before the start is so until it is heard.
-      seenMs: Math.max(clusters.heardMsOf(id), wasSilent(own) ? -Infinity : startMs),
+      seenMs: wasSilent(own) ? clusters.heardMsOf(id) : heard.get(id)!.state!.seenMs,
       generation: 'v2',
     }
   })
@@ -139,6 +139,7 @@ export function decidedOf(
   return isSame ? undefined : Object.fromEntries(out.map((target) => [target, down.get(target)!]))
 }
 
+/** A site that was silent for too long is so until it is heard, also if the status does not have the time. */
 function wasSilent(parts: readonly OwnedPart[]): boolean {
   return parts.some((part) => Object.values(outOf(part)).includes(SILENT))
 }

@@ -1,4 +1,5 @@
 import { outOf, SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
+import type { ApiObject } from '../../kube/api.ts'
 import { printProbed } from '../../peering/to-peer-endpoint.ts'
 import type { RecordConflicts } from '../conflicts/record-conflicts.ts'
 import type { Publishing } from '../plan/decide.ts'
@@ -22,6 +23,8 @@ interface ServeFacts {
   readonly zone: ZoneState
   /** Whether the installed definition has the fields of `TargetCounts`. */
   readonly hasCounts: boolean
+  /** Other clusters that are silent; undefined = none, or the definition has no field for them. */
+  readonly peers: readonly ApiObject[] | undefined
   /** More for the Ready condition; '' = nothing. */
   readonly note: string
 }
@@ -32,7 +35,7 @@ interface ServeFacts {
  */
 export function planServe(
   publishing: Publishing,
-  { conflicts, zone: known, hasCounts, note }: ServeFacts,
+  { conflicts, zone: known, hasCounts, peers, note }: ServeFacts,
   nowMs: number,
 ): Plan {
   const { record, zone, provider } = publishing
@@ -53,6 +56,7 @@ export function planServe(
     providerRef: { name: provider.secretName },
     zoneID: zone,
     zoneDomainName: zone,
+    peers,
     ...(hasCounts ? printCounts(countParts(publishing, conflicts)) : {}),
   }
   const conditions = [ready, ...servedConditions(record, conflicts.texts)]

@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { thisMoment } from '../../base/moment.ts'
 import type { HostShare } from '../../dnsrecord/host-share.ts'
+import type { ApiObject } from '../../kube/api.ts'
 import { bareHost } from '../../peering/peer-status.ts'
 import { findSiteClocks } from '../../peering/site-clocks.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
@@ -15,6 +16,7 @@ import {
   NO_CLUSTERS,
 } from '../delegation/cluster-health.ts'
 import { composeOwnFacts, composeReport, markPartial } from '../delegation/contribution.ts'
+import { noteHeard, printSilent } from '../delegation/heard-clusters.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
 import type { Owners } from '../delegation/owner-index.ts'
 import { planAnnounce } from '../delegation/plan-announce.ts'
@@ -262,9 +264,10 @@ export class Reconciler {
   async #serve(whole: Publishing): Promise<number | undefined> {
     const { record } = whole
     const { view, writer, clock, hasCounts, bounds } = this.#parts
-    this.#leaveNameservers(record.key)
+    this.#parts.peers.forget(record.key)
+    this.#siteNames.forget(record.key)
     this.#groups.forget(record.key)
-    const { nextMs, writes, note } = this.#decideClusters(whole)
+    const { nextMs, writes, note, peers } = this.#decideClusters(whole)
     for (const write of writes) await writer.write(write)
     if (writes.length > 0) return this.#reconcile(record.key, view.record(record.key))
     const { publishing, texts: notOwned } = this.#withoutForeign(whole)
@@ -272,7 +275,7 @@ export class Reconciler {
     const isWhole = found.isWhole || publishing.content.endpoints.length === 0
     const conflicts = { ...found, isWhole, texts: [...notOwned, ...found.texts] }
     const zone = this.#zones.stateOf(publishing)
-    const facts = { conflicts, zone, hasCounts: hasCounts(), note }
+    const facts = { conflicts, zone, hasCounts: hasCounts(), note, peers }
     const plan = planServe(whole, facts, clock.now())
     await this.#carryOut(record, plan, { ...NO_TROUBLES, notOwned, records: found.texts })
     return nextMs === undefined ? undefined : requeueAfterMs(nextMs - clock.monotonic(), bounds)
@@ -285,22 +288,29 @@ export class Reconciler {
     readonly writes: readonly Write[]
     /** Why the decision is not in force; '' = it is. */
     readonly note: string
+    /** As in `ServeFacts`. */
+    readonly peers: readonly ApiObject[] | undefined
   } {
-    const { peerHealth, site, clock, clusters = NO_CLUSTERS, deaths } = this.#parts
+    const { peerHealth, site, clock, clusters = NO_CLUSTERS, deaths, peersForm } = this.#parts
     const { record } = whole
-    const facts = clusterFacts(whole, { ...this.#parts, clusters, startMs: this.#startMs })
+    const [startMs, states] = [this.#startMs, this.#peerStates]
+    const { heard, nextMs: silentMs } = noteHeard(record, { clusters, states, startMs, clock })
+    const facts = clusterFacts(whole, { ...this.#parts, clusters, heard })
     if (facts === undefined) {
       peerHealth.forget(record.key)
       deaths?.forget(record.key)
-      return { nextMs: undefined, writes: [], note: '' }
+      return { nextMs: undefined, writes: [], note: '', peers: undefined }
     }
-    const { down, nextMs } = peerHealth.settle(facts)
+    const { down, nextMs: ageMs = Infinity } = peerHealth.settle(facts)
+    const leastMs = Math.min(ageMs, silentMs)
+    const nextMs = leastMs === Infinity ? undefined : leastMs
+    const peers = peersForm() === 'none' ? undefined : printSilent(heard)
     this.#noteDeaths(facts)
     const decide = (part: OwnedPart) => decidedOf(part, down, whole.rootHost)
     const plan = planDecided(record, decide, { site, timeMs: clock.now() })
     // Without the endpoints that have no room, their owners would add them again.
-    if (plan.note !== '') return { nextMs, writes: [], note: plan.note }
-    return { nextMs, writes: writeAuthoritative(record, record, plan), note: '' }
+    if (plan.note !== '') return { nextMs, writes: [], note: plan.note, peers }
+    return { nextMs, writes: writeAuthoritative(record, record, plan), note: '', peers }
   }
 
   #noteDeaths({ publishing, followed, siteStates }: HealthFacts): void {

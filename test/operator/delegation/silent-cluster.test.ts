@@ -4,6 +4,7 @@ import type { ApiObject } from '../../../src/kube/api.ts'
 import { expandRecord } from '../../../src/sources/kubernetes/expand-record.ts'
 import { boundsOf, type CheckTimes } from '../../peering/quorum/simulated-probes.ts'
 import { AUTHORITATIVE, address, HOST } from '../../support/delegation-fixture.ts'
+import { at } from '../../support/operator-objects.ts'
 import { DelegationSimulation, type SimulatedSite } from '../delegation-simulation.ts'
 
 const TIMES: CheckTimes = { probeS: 5, failures: 3, successes: 2 }
@@ -202,6 +203,27 @@ t.test('without a health check, silent-site decides', async (t) => {
     await it.simulation.pass(5)
     t.equal(served(it.dublin), `${OURS},${BOSTON}`, 'after the return')
   }
+})
+
+t.test('silence counts over changes of the leader', async (t) => {
+  const it = await stage({ silentMs: 60_000, checked: [] })
+  const all = `${OURS},${BOSTON}`
+  const peers = () => at(it.dublin.cluster.stored(`a/${AUTHORITATIVE}`), 'status', 'peers')
+  t.equal(peers(), undefined, 'nothing is stored of a cluster that is heard')
+  it.others[0]!.isUp = false
+  let seen = ''
+  for (let seconds = 12; seconds <= 96; seconds += 12) {
+    await it.simulation.pass(12)
+    it.dublin.restart()
+    const [peer] = peers() as readonly ApiObject[]
+    t.match(peer, { address: 'boston', state: 'Silent', site: 'boston' })
+    t.equal(peer!.lastSeenTime, (seen ||= String(peer!.lastSeenTime)), 'it does not change')
+    if (seconds !== 60) t.equal(served(it.dublin), seconds < 60 ? all : OURS, `${seconds} s`)
+  }
+  it.others[0]!.isUp = true
+  await it.simulation.pass(12)
+  t.equal(served(it.dublin), all, 'after the return')
+  t.equal(peers(), undefined)
 })
 
 t.test('the health check of any of the records holds', async (t) => {
