@@ -193,7 +193,10 @@ t.test(
     await rome.host.disconnect()
     await answers(t, [berlin, paris], ALL.slice(0, 2))
     await until(
-      () => rome.prints(/site is isolated: 1 of 3 sites heard; its own checks decide/),
+      () =>
+        rome.prints(
+          /site rome is isolated: 1 of 3 sites heard, silent: berlin, paris; its own checks decide/,
+        ),
       'isolation',
       SEEN_MS,
     )
@@ -206,12 +209,16 @@ t.test(
     t.match(await rome.ask('status'), /rome {2,}isolated/)
     await rome.host.reconnect()
     await answers(t, sites, ALL)
-    await until(() => rome.prints(/site is no longer isolated/), 'the end of isolation', SEEN_MS)
+    await until(
+      () => rome.prints(/site rome is no longer isolated/),
+      'the end of isolation',
+      SEEN_MS,
+    )
 
     // All sites cut: each serves only itself.
     for (const site of sites) await site.host.disconnect()
     for (const site of [berlin, paris]) {
-      await until(() => site.prints(/site is isolated/), `isolation of ${site.name}`, SEEN_MS)
+      await until(() => site.prints(/is isolated/), `isolation of ${site.name}`, SEEN_MS)
     }
     for (const site of sites) await answers(t, [site], [addressOf(site.name)])
     for (const site of sites) await site.host.reconnect()

@@ -11,6 +11,9 @@ import type { SiteObservation } from './observation-codec.ts'
  */
 export const HEARD_MS = 8000
 
+/** Sites that one log line lists. */
+const NAMED_MAX = 8
+
 /** A peer as the quorum sees it. */
 export interface QuorumPeer {
   /** `host:port`. */
@@ -94,7 +97,9 @@ export class HeardSites {
     this.#heard = heard.size
     const isIsolated = heard.size < majorityOf(sites.size)
     const isReported = isIsolated && nowMs - startMs >= this.heardMs
-    if (isReported !== this.#isReportedIsolated) this.#report(isReported)
+    if (isReported !== this.#isReportedIsolated) {
+      this.#report(isReported, [...sites].filter((one) => !heard.has(one)).sort())
+    }
     const isChanged = hearing !== this.#hearing
     this.#hearing = hearing
     return isChanged
@@ -134,15 +139,17 @@ export class HeardSites {
     }
   }
 
-  #report(isIsolated: boolean): void {
+  #report(isIsolated: boolean, silent: readonly string[]): void {
     this.#isReportedIsolated = isIsolated
-    const { log } = this.#parts
+    const { site, log } = this.#parts
     const heard = `${this.#heard} of ${this.#count} sites heard`
+    const more = silent.length > NAMED_MAX ? ', …' : ''
+    const names = `${silent.slice(0, NAMED_MAX).join(', ')}${more}`
     const what = this.isUndecided
       ? `${this.#parts.quorum} needed, so addresses of peers keep their last health`
-      : 'its own checks decide about addresses of peers'
-    if (isIsolated) log.warning(`site is isolated: ${heard}; ${what}`)
-    else log.info(`site is no longer isolated: ${heard}`)
+      : 'its own checks decide which addresses of peers clients get'
+    if (isIsolated) log.warning(`site ${site} is isolated: ${heard}, silent: ${names}; ${what}`)
+    else log.info(`site ${site} is no longer isolated: ${heard}`)
   }
 }
 

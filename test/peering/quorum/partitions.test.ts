@@ -81,7 +81,8 @@ t.test('an isolated site reports it', async (t) => {
   network.run(downS)
   const { status } = network.sites[1]!.quorum
   t.equal(status.isIsolated, true)
-  const line = /site1: .*site is isolated: 1 of 5 sites heard; its own checks decide/
+  const line =
+    /site site1 is isolated: 1 of 5 sites heard, silent: site0, site2, site3, site4; its own/
   t.match(network.log.join('\n'), line)
 })
 
