@@ -63,7 +63,7 @@ export class SimulatedSite {
   }
 
   #createReconciler(): Reconciler {
-    const { clock, silentMs, reaches, log } = this.#simulation
+    const { clock, silentMs, reaches, log, events } = this.#simulation
     const { name, role } = this
     const timers = this.#timers
     const probing = new PeerProbing({
@@ -91,7 +91,7 @@ export class SimulatedSite {
         mutex: this.#turns,
         silentMs,
       },
-      peerHealth: peerHealthOf(this.site, clock, { probing, timers, silentMs, log: print }),
+      peerHealth: peerHealthOf(this.site, clock, { probing, timers, silentMs, log: print, events }),
       deaths: new RecordDeaths({
         ...{ site: this.site, clock, log: print },
         rules: { ...rules, policy, commands: new Set() },
@@ -228,6 +228,13 @@ export class DelegationSimulation {
   readonly clock = new FakeClock()
   readonly sites: SimulatedSite[] = []
   readonly log: string[] = []
+  /** `reason: note` of the Events about addresses of other clusters. */
+  readonly happenings: string[] = []
+  readonly events = {
+    record: (_: unknown, { reason, note }: { reason: string; note: string }) => {
+      this.happenings.push(`${reason}: ${note}`)
+    },
+  }
   readonly silentMs: number
   /** Whether probes of a cluster reach an address. */
   readonly reaches: (from: string, address: string) => boolean

@@ -4,7 +4,7 @@ import type { HealthObservation } from '../../health/address-health.ts'
 import type { Leaf } from '../../health/record-probes.ts'
 import type { EventRecorder } from '../../kube/event-recorder.ts'
 import { withoutDrains } from '../../peering/merge/without-drains.ts'
-import type { PeerEndpoint, SiteState } from '../../peering/peer-endpoint.ts'
+import { listTargets, type PeerEndpoint, type SiteState } from '../../peering/peer-endpoint.ts'
 import { bareHost } from '../../peering/peer-status.ts'
 import type { DecidedBy } from '../../peering/quorum/decide.ts'
 import { findForeign } from '../../peering/quorum/foreign-addresses.ts'
@@ -205,7 +205,7 @@ export class PeerHealth {
     return down
   }
 
-  /** Without an Event for addresses that peers no longer have. */
+  /** Records no Event for addresses that peers no longer have, nor for those that are ours too: peers do not decide. */
   #recordEvents(
     {
       publishing: { record },
@@ -217,8 +217,9 @@ export class PeerHealth {
   ): void {
     const { events } = this.#parts
     if (events === undefined || before.size + after.size === 0) return
+    const ours = new Set(listTargets(own))
     for (const [address, endpoints] of findForeign({ own, siteStates })) {
-      if (before.has(address) === after.has(address)) continue
+      if (before.has(address) === after.has(address) || ours.has(address)) continue
       const sites = [...new Set(endpoints.map(({ site }) => site))].sort().join(', ')
       const reason = after.get(address)
       const note = `${address} of ${sites} is ${reason === undefined ? 'up' : `down: ${reason}`}`

@@ -226,6 +226,20 @@ t.test('silence counts over changes of the leader', async (t) => {
   t.equal(peers(), undefined)
 })
 
+t.test('an address that is ours too is served, and no Event says that it is down', async (t) => {
+  const it = await stage({ silentMs: 60_000, checked: [] })
+  it.others[0]!.delegate('app', [address(HOST, OURS, BOSTON)])
+  await it.simulation.pass(5)
+  it.others[0]!.isUp = false
+  await it.simulation.pass(70)
+  t.equal(served(it.dublin), OURS)
+  const down = `AddressDown: ${BOSTON} of boston is down: its site is silent`
+  t.strictSame(it.simulation.happenings, [down])
+  it.others[0]!.isUp = true
+  await it.simulation.pass(5)
+  t.strictSame(it.simulation.happenings, [down, `AddressUp: ${BOSTON} of boston is up`])
+})
+
 t.test('the health check of any of the records holds', async (t) => {
   for (const name of ['dublin', 'boston', 'chicago']) {
     const it = await stage({ count: 3, checked: [name] })

@@ -43,4 +43,5 @@ t.test('an Event says that an address of a peer goes down, and up again', async 
   t.strictSame(await run(at('192.0.2.9', 'up')), ['one AddressUp: 192.0.2.9 of east is up'])
   t.strictSame(await run(at('192.0.2.9', 'down')), [down])
   t.strictSame(await run(at('192.0.2.8', 'up')), [], 'the address is gone')
+  t.strictSame(await run(at('192.0.2.1', 'down')), [], 'an address of ours is served in any case')
 })
