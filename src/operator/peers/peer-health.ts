@@ -156,13 +156,16 @@ export class PeerHealth {
     })
     const observed = this.#hosts.observationsOf(key)
     const isRecalling = observed.length + earlier.down.size > 0 && nowMs < earlier.heardMs
+    // By then, a first probe has found each address that answers. Not every record stores earlier findings.
+    const isBeginning = probing !== undefined && checkedKey !== '' && nowMs < earlier.heardMs
     const nextMs = Math.min(
       settled.dueMs ?? Infinity,
-      isRecalling ? earlier.heardMs : Infinity,
+      isRecalling || isBeginning ? earlier.heardMs : Infinity,
       ...siteStates.map(({ seenMs }) => seenMs + silentMs).filter((ms) => ms > nowMs),
     )
     const wasDown = known.down
-    known.down = this.#downOf({ own, siteStates }, settled, known, { nowMs, silentMs })
+    const silent = findSilentSites(siteStates, nowMs, silentMs)
+    known.down = this.#downOf({ own, siteStates }, settled, known, { silent, isBeginning })
     this.#recordEvents({ publishing, own, siteStates }, wasDown, known.down)
     const isExporter = checkedKey === key || checkedKey === ''
     return {
@@ -190,16 +193,19 @@ export class PeerHealth {
     { own, siteStates }: Pick<HealthFacts, 'own' | 'siteStates'>,
     { decisions }: Settled,
     { down: before, uncheckedSites }: Known,
-    { nowMs, silentMs }: { readonly nowMs: number; readonly silentMs: number },
+    {
+      silent,
+      isBeginning,
+    }: { readonly silent: ReturnType<typeof findSilentSites>; readonly isBeginning: boolean },
   ): ReadonlyMap<string, string> {
-    const silent = findSilentSites(siteStates, nowMs, silentMs)
     const down = new Map<string, string>()
     for (const [address, endpoints] of findForeign({ own, siteStates })) {
       const { outcome, by } = decisions.get(address) ?? { outcome: 'unknown', by: 'nothing' }
       if (outcome === 'down') down.set(address, before.get(address) ?? REASONS[by])
       if (outcome === 'down' || outcome === 'up') continue
       const isKept = before.has(address) && endpoints.every(({ site }) => uncheckedSites.has(site))
-      if (isKept || endpoints.every(({ site }) => silent.has(site)))
+      const isSilent = endpoints.every(({ site }) => silent.has(site))
+      if (isKept || (isSilent && (before.has(address) || !isBeginning)))
         down.set(address, before.get(address) ?? SILENT)
     }
     return down

@@ -226,6 +226,23 @@ t.test('silence counts over changes of the leader', async (t) => {
   t.equal(peers(), undefined)
 })
 
+t.test(
+  'silence removes no address that a check finds up, also while a leader begins',
+  async (t) => {
+    const it = await stage({ silentMs: 20_000 })
+    const all = `${OURS},${BOSTON}`
+    it.others[0]!.isUp = false
+    let found = ''
+    for (const seconds of [30, 15]) {
+      await it.simulation.pass(seconds, () => {
+        found = served(it.dublin) === all ? found : served(it.dublin)
+      })
+      it.dublin.restart()
+    }
+    t.equal(found, '')
+  },
+)
+
 t.test('an address that is ours too is served, and no Event says that it is down', async (t) => {
   const it = await stage({ silentMs: 60_000, checked: [] })
   it.others[0]!.delegate('app', [address(HOST, OURS, BOSTON)])
