@@ -2,8 +2,8 @@ import t from 'tap'
 import { noteHeard, printSilent } from '../../../src/operator/delegation/heard-clusters.ts'
 import { PeerStateStore } from '../../../src/operator/peers/peer-state-store.ts'
 import { AUTHORITATIVE, address, HOST } from '../../support/delegation-fixture.ts'
-import { DelegationSimulation } from '../../support/delegation-simulation.ts'
 import { FakeClock } from '../../support/setup.ts'
+import { DelegationSimulation } from '../delegation-simulation.ts'
 
 const NEVER = Number.NEGATIVE_INFINITY
 

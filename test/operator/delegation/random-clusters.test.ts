@@ -3,7 +3,7 @@ import t from 'tap'
 import { HEARD_MS } from '../../../src/peering/quorum/heard-sites.ts'
 import { boundsOf, type CheckTimes } from '../../peering/quorum/simulated-probes.ts'
 import { address, HOST } from '../../support/delegation-fixture.ts'
-import { DelegationSimulation, type SimulatedSite } from '../../support/delegation-simulation.ts'
+import { DelegationSimulation, type SimulatedSite } from '../delegation-simulation.ts'
 
 /** Set CLUSTER_RUNS to try more schedules. */
 const RUNS = Number(process.env.CLUSTER_RUNS ?? 6)
