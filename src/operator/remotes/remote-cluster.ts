@@ -68,8 +68,6 @@ export interface RemoteParts {
   /** The name of the local cluster among its peers. */
   readonly site: string
   readonly mayWrite: () => boolean
-  /** As in `FollowedClusters`. */
-  readonly hasAll: (authoritativeKey: string) => boolean
   /** As in `TriggerParts`. */
   readonly onCheck: (authoritativeKey: string) => void
 }
@@ -82,6 +80,8 @@ interface RemoteClusterParts extends RemoteParts {
   readonly ownUid: string
   /** Claims the id for this cluster; returns why it can't have the id; '' = it can. */
   readonly claim: (id: string) => string
+  /** As in `FollowedClusters`. */
+  readonly hasAll: (authoritativeKey: string) => boolean
   readonly onReconcile: (key: string) => void
   readonly onForget: (key: string) => void
 }
