@@ -2,8 +2,9 @@ import { type Server, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /**
- * Time for which `acceptMore` accepts connections in one turn of the event loop: as long as the turn before took,
- * within these bounds. With a fixed time, a flood of connections would wait for seconds where the turns are long.
+ * Time for which `acceptMore` accepts connections in one turn of the event loop: as long as the thread worked on other
+ * things since the last time, within these bounds. With a fixed time, connections of a flood would wait for seconds
+ * where turns are long.
  */
 const [MORE_MS_MIN, MORE_MS_MAX] = [10, 100]
 
@@ -14,14 +15,14 @@ const [MORE_MS_MIN, MORE_MS_MAX] = [10, 100]
  */
 export function acceptMore(server: Server, accept: () => number): void {
   let isAccepting = false
-  let lastMs = performance.now()
+  let workedMs = 0
   // A server with TLS must end a connection that the client ends during the handshake.
   const { allowHalfOpen } = server as Server & { readonly allowHalfOpen: boolean }
   server.on('connection', () => {
     if (isAccepting) return
     isAccepting = true
-    const startMs = performance.now()
-    const endMs = startMs + Math.min(Math.max(startMs - lastMs, MORE_MS_MIN), MORE_MS_MAX)
+    const otherMs = performance.eventLoopUtilization().active - workedMs
+    const endMs = performance.now() + Math.min(Math.max(otherMs, MORE_MS_MIN), MORE_MS_MAX)
     while (performance.now() < endMs) {
       const fd = accept()
       if (fd === -1) break
@@ -30,7 +31,7 @@ export function acceptMore(server: Server, accept: () => number): void {
       server.emit('connection', socket)
     }
     isAccepting = false
-    lastMs = performance.now()
+    workedMs = performance.eventLoopUtilization().active
   })
 }
 

@@ -29,6 +29,8 @@ export interface TcpLimits {
   readonly inFlightMax: number
   /** Octets of replies that the peer may leave unread. Above this, the connection is cut. */
   readonly unsentOctetsMax: number
+  /** The same for all peers together. Above this, the connection with the most is cut. */
+  readonly allUnsentOctetsMax: number
   readonly connectionsMax: number
   /** Connections of one client (see `Peer`). */
   readonly connectionsPerAddressMax: number
@@ -61,6 +63,8 @@ export interface TcpHost {
   /** The first stream of a connection begins. May destroy the connection. */
   beginStreams(connection: TcpConnection, peer: Peer): void
   endStreams(connection: TcpConnection): void
+  /** Cuts the connection whose peer left the most unread, if that is more than a message. */
+  cutLargest(): void
 }
 
 const LENGTH_OCTETS = 2
@@ -108,6 +112,8 @@ export class TcpConnection implements Holder {
   #streams: Streaming[] = []
   /** True after a write that the kernel did not accept at once, until `drain`. */
   #clogged = false
+  /** Octets of `counters.unsent` that are of this connection. */
+  #unsent = 0
   /** True until our next turn. */
   #isWaiting = false
   readonly #takeTurn = (): void => {
@@ -152,7 +158,10 @@ export class TcpConnection implements Holder {
     socket.on('data', (chunk: Uint8Array) => this.#receive(chunk))
     socket.on('drain', () => this.#unclog())
     socket.on('end', () => this.finish())
-    socket.on('close', () => this.#endStreams())
+    socket.on('close', () => {
+      this.#noteUnsent(0)
+      this.#endStreams()
+    })
     socket.on('error', () => {
       host.counters.errors++
     })
@@ -226,6 +235,16 @@ export class TcpConnection implements Holder {
     return BUSY - this.#openedMs
   }
 
+  get unsentOctets(): number {
+    return this.#unsent
+  }
+
+  /** Cuts the connection because its peer leaves too much unread. */
+  overrun(): void {
+    this.#counters.overrun++
+    this.#cut()
+  }
+
   destroy(): void {
     this.#cut()
     // Here and not on `close`, because other connections wait for what the streams hold.
@@ -247,6 +266,12 @@ export class TcpConnection implements Holder {
   #cut(): void {
     if (this.#socket.writableLength > 0) this.#socket.resetAndDestroy()
     else this.#socket.destroy()
+    this.#noteUnsent(0)
+  }
+
+  #noteUnsent(octets: number): void {
+    this.#counters.unsent += octets - this.#unsent
+    this.#unsent = octets
   }
 
   #receive(chunk: Uint8Array): void {
@@ -436,12 +461,11 @@ export class TcpConnection implements Holder {
     frame[1] = octets & 0xff
     frame.set(reply.subarray(0, octets), LENGTH_OCTETS)
     if (this.#socket.write(frame)) return
-    if (this.#socket.writableLength > this.#limits.unsentOctetsMax) {
-      this.#counters.overrun++
-      this.#cut()
-      return
-    }
-    if (this.#clogged) return
+    this.#noteUnsent(this.#socket.writableLength)
+    const { unsentOctetsMax, allUnsentOctetsMax } = this.#limits
+    if (this.#unsent > unsentOctetsMax) this.overrun()
+    else if (this.#counters.unsent > allUnsentOctetsMax) this.#host.cutLargest()
+    if (this.#clogged || this.#isGone()) return
     this.#clogged = true
     this.#cloggedMs = performance.now()
     const { writeMs, streamWriteMs } = this.#limits
@@ -451,6 +475,7 @@ export class TcpConnection implements Holder {
 
   #unclog(): void {
     this.#clogged = false
+    this.#noteUnsent(0)
     this.#writeDeadlineMs = Number.POSITIVE_INFINITY
     this.#ask()
   }

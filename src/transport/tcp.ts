@@ -45,6 +45,8 @@ const TCP_LIMITS_DEFAULT: TcpLimits = {
   queriesMax: -1,
   inFlightMax: 64,
   unsentOctetsMax: 1 << 20,
+  // 2 000 connections would have 2 GB.
+  allUnsentOctetsMax: 1 << 27,
   connectionsMax: 2000,
   connectionsPerAddressMax: 100,
   streamsMax: 256,
@@ -71,6 +73,9 @@ const FEW = 1 / 40
 /** To find a connection to end, all are looked at. So this many are found at once; if none, not again for a while. */
 const USELESS_MAX = 64
 const NONE_USELESS_MS = 20
+
+/** Unread octets for which no connection is cut: the longest message. */
+const SPARED_OCTETS = 65_537
 
 /** Interval of attempts to hand over a connection. */
 const HAND_OVER_CHECK_MS = 1
@@ -326,6 +331,13 @@ class TcpServer implements TcpListener, TcpHost {
 
   endStreams(connection: TcpConnection): void {
     this.#streams.leave(connection)
+  }
+
+  cutLargest(): void {
+    let largest: TcpConnection | undefined
+    for (const connection of this.#open())
+      if (connection.unsentOctets > (largest?.unsentOctets ?? SPARED_OCTETS)) largest = connection
+    largest?.overrun()
   }
 
   #evict(connection: TcpConnection): void {

@@ -94,6 +94,29 @@ t.test('too many unread octets at once cut the connection too', async (t) => {
   await listener.close()
 })
 
+t.test('all unread octets together are bounded: the connections with the most go', async (t) => {
+  const [all, greedy] = [300_000, 9]
+  const { listener, client } = await start({ allUnsentOctetsMax: all, writeMs: 60_000 })
+  const clients = [client]
+  while (clients.length < greedy) clients.push(await TcpClient.connect(listener.port))
+  for (const { socket } of clients) {
+    socket.pause()
+    socket.write(Buffer.concat(Array.from({ length: 1000 }, () => frame(message(Wish.Big)))))
+  }
+  // Each one that stays has two replies of 60 000 octets.
+  const kept = Math.floor(all / 120_000)
+  await until('some are cut', () => listener.connections === kept)
+  t.equal(listener.counters.overrun, greedy - kept)
+  t.ok(listener.counters.unsent <= all, `${listener.counters.unsent} octets`)
+  const other = await TcpClient.connect(listener.port)
+  other.send(message(Wish.Echo, 'other'))
+  await until('another one is answered', () => other.received.length === 1)
+  for (const one of [...clients, other]) await one.close()
+  await until('all are closed', () => listener.connections === 0)
+  t.equal(listener.counters.unsent, 0)
+  await listener.close()
+})
+
 t.test('a slow reader that reads on gets everything', async (t) => {
   const { listener, client, echo } = await start()
   client.socket.pause()
