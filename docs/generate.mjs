@@ -1,6 +1,6 @@
-// Writes docs/reference/directives.md from the README of every directive, and the flags of each command from its table in
-// src/cli. Orders the rows of docs/reference/log-lines.md as the log calls in src. `node docs/generate.mjs --check` exits
-// with 1 if a page is out of date; a test runs that.
+// Writes docs/reference/directives.md from the README of every directive, and the flags in command-line.md and
+// operator.md from the tables in src/cli. Orders the rows of docs/reference/log-lines.md as the log calls in src. With
+// --check, it writes nothing, and exits with 1 if a page is out of date; a test runs that.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -59,16 +59,17 @@ const logLines = join(root, 'docs/reference/log-lines.md')
 deliver(page, text)
 deliver(logLines, generateLogLines(join(root, 'src'), readFileSync(logLines, 'utf8')))
 
-/** Replaces the lines after each line `<!-- flags of COMMAND -->`, up to the next comment. */
+/** Replaces the lines from each `<!-- flags of COMMAND -->` or `<!-- commands -->` to the next `<!-- end -->`. */
 async function withFlags(markdown) {
   const [head, ...parts] = markdown.split(/^(?=<!-- (?:flags of \S+|commands) -->$)/m)
   const pages = await Promise.all(
     parts.map(async (part) => {
       const mark = part.slice(0, part.indexOf('\n'))
       const end = part.indexOf('<!-- end -->')
-      if (end === -1) throw new Error(`${mark}: without an end`)
-      const name = mark.split(' ')[3]
+      if (end === -1) throw new Error(`${mark}: the line <!-- end --> is missing`)
+      const [, , of, name] = mark.split(' ')
       const command = COMMANDS.find((one) => one.name === name)
+      if (of === 'of' && command === undefined) throw new Error(`${mark}: unknown command`)
       const lines = command === undefined ? commandRows : pageLines(await command.args())
       return [mark, '', ...lines, '', part.slice(end)].join('\n')
     }),

@@ -2,9 +2,9 @@ import { type Server, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /**
- * Time for which `acceptMore` accepts connections in one turn of the event loop: as long as the thread worked on other
- * things since the last time, within these bounds. With a fixed time, connections of a flood would wait for seconds
- * where turns are long.
+ * Bounds, in milliseconds, of the time for which `acceptMore` accepts connections in one turn of the event loop. Within
+ * these bounds, it takes as long as the other work of the thread since it last accepted. With a fixed time, connections
+ * of a flood would wait for seconds if turns are long.
  */
 const [MORE_MS_MIN, MORE_MS_MAX] = [10, 100]
 

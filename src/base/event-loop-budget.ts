@@ -5,19 +5,23 @@ const TURN_MS = 2
 /** More of it for each network that waits, and the most in all. */
 const NETWORK_TURN_MS = 0.04
 const TURN_MS_MAX = 10
-/** The most of it if the thread's other work took as long since the turn before: a slice for each network. */
+/**
+ * If the thread's other work since the turn before took longer than a turn, the next turn is as long as that work: at
+ * most this, and at most a slice for each network that waits.
+ */
 const EQUAL_TURN_MS_MAX = 100
 /** Slices for the networks that used the least time, for each slice for the one that waits longest. */
 const LIGHT_SLICES = 4
-/** Unit in which served time is counted. A slice that is shorter than half of it costs its network nothing. */
+/** Unit in which served time is counted. A slice that is shorter than half a unit costs its network nothing. */
 const UNIT_MS = 1 / 16
-/** The most that one slice counts: the processor may have been with other threads meanwhile. */
+/** Units that one slice counts at most: other threads may have had the processor meanwhile. */
 const SLICE_UNITS_MAX = 32
-/** Units for each counted network after which half of them are forgotten: some slices for each. */
+/** After so many counted units for each network, half of all units are forgotten. These are some slices for each. */
 const REMEMBERED_UNITS = 16
 /**
- * Half of them are forgotten after this time, too. A shorter time would forget all before each network had its next
- * slice, on a thread that gets little of a processor, and quiet networks would wait for all others.
+ * Half of all units are also forgotten after this time. With a shorter time, a thread that gets little
+ * processor time would forget all units before each network had its next slice. Then quiet networks would wait for all
+ * others.
  */
 const HALF_LIFE_MS = 5000
 /** Networks whose units are counted; above this, all are forgotten. */
@@ -48,7 +52,7 @@ export function noteAccepted(): void {
  *
  *     turn: serve, … 2 ms ─▶ accept ─▶ accept ─▶ … 2 ms, or until the queue is empty ─▶ next turn
  *
- * If the other work takes longer than that, connections get as much time as it took, while many networks wait.
+ * If many networks wait and the other work took longer than such a turn, the next turn is as long as that work.
  *
  * Networks take turns, and so do the clients of a network, and the connections of a client. A
  * client with a hundred connections gets no more time than a client with one. Four of five slices
@@ -68,10 +72,10 @@ export class EventLoopBudget {
   readonly #networks = new Map<string, Clients>()
   /** Units of time for which each network was served. */
   readonly #used = new Map<string, number>()
-  /** Units that were counted since the last time that half of them were forgotten. */
+  /** Units that were counted since half of all units were last forgotten. */
   #counted = 0
   #halvedMs = 0
-  /** Time at which this budget last had the event loop; Infinity if nothing waited then. */
+  /** End of the last turn, also of one that only accepted. Other work is measured from it; Infinity = none waited. */
   #lastMs = Number.POSITIVE_INFINITY
   /** Slices since the last one for the network that waits longest. */
   #lightSlices = 0

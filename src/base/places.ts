@@ -92,8 +92,8 @@ export class Places<H extends Holder> {
   }
 
   /**
-   * As `worst`, but up to `count` holders with a precedence below `limit`, the first to end last. If a network has
-   * more places than `few`, there is one at most, because the next one may be of another network.
+   * As `worst`, but returns up to `count` holders with a precedence below `limit`. The last one is the first to end. If
+   * a network has more places than `few`, returns at most one, because the next one may be of another network.
    */
   worstBelow(nowMs: number, few: number, limit: number, count: number): H[] {
     for (const { size } of this.#networks.values()) {

@@ -22,7 +22,7 @@ export function isServer(word: string): boolean {
 }
 
 /**
- * Returns which server a command means; undefined = none. `words`: those with `@` are servers. Returns a
+ * Returns which server a command means; undefined = none. Of `words`, only those with `@` are read. Returns a
  * string if the arguments are invalid: the reason.
  */
 export function scanAdminArgs(

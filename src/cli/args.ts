@@ -1,8 +1,8 @@
 import { didYouMean } from '../base/nearest.ts'
 
-/** A flag of a command, or a word such as `@SERVER`. The parser, `--help` and the reference page come from it. */
+/** A flag of a command, or a word such as `@SERVER`. The parser, `--help` and the reference pages use it. */
 interface Flag {
-  /** As in messages: `-conf`, `--records`, `+tcp`. */
+  /** The name that messages print, such as `-conf`, `--records` or `+tcp`. */
   readonly name: string
   /** Other names of the same flag. */
   readonly aliases: readonly string[]
@@ -10,15 +10,15 @@ interface Flag {
   readonly argument: string
   /** Value without the flag; '' = none. */
   readonly value: string
-  /** What holds without the flag if it has no value then; '' = nothing. */
+  /** Description of what happens without the flag, if `value` is ''; '' = none. */
   readonly otherwise: string
-  /** One sentence. */
+  /** What the flag does or is, in one line, without a full stop. */
   readonly help: string
 }
 
-/** The arguments of a command. */
+/** The usage and the flags of a command. */
 export interface CommandArgs {
-  /** One or more lines, each with the arguments of a form of the command, without `sextant`. */
+  /** One line for each form of the command, such as `geo ADDR [-o json]`, without `sextant`. */
   readonly usage: string
   readonly flags: readonly Flag[]
 }
@@ -59,12 +59,12 @@ function isFlag({ name }: Flag): boolean {
   return name.startsWith('-')
 }
 
-/** The name of a flag without its dashes. */
+/** The name of a flag without its dashes or its plus sign. */
 export function keyOf(name: string): string {
   return name.replace(/^(--?|\+)/, '')
 }
 
-/** The values of flags that are not given, by key. */
+/** The default of each flag, by key; '' = none. */
 export function defaultsOf(flags: readonly Flag[]): Map<string, string> {
   return new Map(flags.filter(isFlag).map(({ name, value }) => [keyOf(name), value]))
 }
@@ -84,7 +84,7 @@ export function isOn({ given }: Flags, key: string): boolean {
 /**
  * Splits arguments as Go's flag package does: one dash or two, `-flag value` or `-flag=value`,
  * `-flag=false` for booleans. `--` or the first argument without a dash ends the flags. Returns a string
- * if they are invalid: the reason.
+ * if the arguments are invalid: the reason.
  */
 export function scanFlags(argv: readonly string[], flags: readonly Flag[]): Flags | string {
   const byName = new Map(
@@ -132,7 +132,7 @@ export function scanMixed(argv: readonly string[], flags: readonly Flag[]): Flag
   return { given, rest: words }
 }
 
-/** The reason why a command that accepts no words is invalid; undefined = it is valid. */
+/** Returns the error of a command that accepts no words; undefined = `words` is empty. */
 export function refuseWords(words: readonly string[]): string | undefined {
   return words.length === 0 ? undefined : `extra command line arguments: [${words.join(' ')}]`
 }
@@ -178,7 +178,7 @@ function wrap(text: string): string[] {
   return lines
 }
 
-/** The same as lines of Markdown, for the reference pages. */
+/** The usage and the flags of a command as lines of Markdown, for the reference pages. */
 export function pageLines({ usage, flags }: CommandArgs): string[] {
   const forms = linesOf(usage).map((line) => `    sextant ${line}`)
   const code = (text: string): string => (text === '' ? '' : `\`${text.replaceAll('|', '\\|')}\``)

@@ -28,7 +28,7 @@ export interface DrainArgs {
 const SELECTOR =
   'site:NAME, host:NAME, zone:NAME, id:TEXT, address:ADDRESS, geo:CODE or record:NAMESPACE/NAME; * stands for any text'
 const FILE_FLAGS = flagsOf(`
-  -conf FILE | (./Corefile) | the Corefile that names the drain file; with @, the one that names the admin API
+  -conf FILE | (./Corefile) | the Corefile that names the drain file; with @ alone, the one that names the admin API
   --file FILE | (the file that the Corefile names) | the drain file
 `)
 const PLACE = '[@SERVER] [-conf FILE] [--file FILE]'
@@ -38,10 +38,10 @@ export const DRAIN: CommandArgs = {
   flags: [
     ...flagsOf(`
       SELECTOR... | | ${SELECTOR}
-      --until TIME|DURATION | (until it is ended) | a time in the future, such as 2026-11-24T18:00:00Z, or a duration, such as 2h
-      --reason TEXT | | why, up to 1000 characters
-      --actor NAME | (the user of the system) | who drains
-      --allow-empty | | accept a selector that selects no endpoint of the manifests
+      --until TIME|DURATION | (no end) | end of the drain: a time, such as 2026-11-24T18:00:00Z, or a duration from now, such as 2h
+      --reason TEXT | | reason for the drain, up to 1000 characters
+      --actor NAME | (the user that runs the command) | name of the person or program that drains
+      --allow-empty | | accept a selector that selects no endpoint
     `),
     ...FILE_FLAGS,
     ...ADMIN_FLAGS,

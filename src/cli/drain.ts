@@ -29,8 +29,8 @@ import {
   listRunningDrains,
   notDrained,
 } from './running-drains.ts'
+import { DNS_PORT } from './serve-args.ts'
 
-const DNS_PORT = 53
 /** Log lines of the directives do not belong to the output of a command. */
 const DISCARD: ConstructorParameters<typeof LineBuffer>[0] = {
   isBusy: () => false,

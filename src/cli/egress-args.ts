@@ -29,8 +29,8 @@ export const EGRESS_FLAGS = [
   ...flagsOf(`
     --egress-namespace NAME | ovn-kubernetes | namespace of the objects for DNS names; OpenShift: openshift-ovn-kubernetes
     --egress-kind KIND | ${NAME_KINDS[0].kind} | kind of the objects for DNS names: ${NAME_KINDS.map(({ kind }) => kind).join(' or ')}, which is the first design of DNSNameResolver
-    --cluster-cidr LIST | | comma list of networks of nodes, Pods and Services: no DNS answer allows them
-    --egress-allow LIST | | comma list of networks that DNS answers may allow although they are denied by default, for example loopback
+    --cluster-cidr LIST | | comma-separated list of networks of nodes, Pods and Services: no DNS answer allows them
+    --egress-allow LIST | | comma-separated list of networks that DNS answers may allow although they are denied by default, for example loopback
   `),
   ...OVN_FLAGS,
   ...FQDN_FLAGS,

@@ -25,7 +25,7 @@ export const EXPLAIN: CommandArgs = {
     `),
     ...COREFILE_FLAGS,
     ...flagsOf(`
-      --records FILE | (those of the Corefile) | DNSRecords as kubectl get dnsrecord -A -o yaml prints them; - = standard input
+      --records FILE | (those of the Corefile) | without @SERVER: DNSRecords as kubectl get dnsrecord -A -o yaml prints them; - = standard input
       --seed N | 1 | seed of the random numbers, 0 to 4294967295; the same seed gives the same reply
     `),
     ...ADMIN_FLAGS,

@@ -24,10 +24,10 @@ export const FQDN: CommandArgs = {
     fqdn names
   `,
   flags: flagsOf(`
-    -e, --endpoint ID | (all clients) | only of this client: namespace/name, or with the UID
+    -e, --endpoint ID | (all clients) | only what this client learned: namespace/name or namespace/name/uid
     -p, --matchpattern PATTERN | (all names) | only names that this pattern of Cilium selects
     -s, --source SOURCE | (both) | lookup = answers; connection = addresses whose TTL has ended and that open connections keep
-    -o, --output json | (a table) | print JSON, as the API has it
+    -o, --output json | (a table) | print the JSON of the API
     -f, --force | | do not ask before names are removed
     --socket PATH | ${SOCKET_DEFAULT} | socket of the node agent
   `),

@@ -5,7 +5,7 @@ import { BadValue, boolean, duration, type Get, networks } from './flag-values.t
 const DNS_NAMESPACE = 'kube-system'
 const SERVICE = /^(?:([a-z0-9][-a-z0-9]{0,62})\/)?([a-z][-a-z0-9]{0,62})$/
 const NO_EFFECT =
-  'no effect; the controller of FQDNNetworkPolicies by delta10 has it, and wrong values are refused'
+  'no effect; compatible with the FQDNNetworkPolicy controller of delta10; invalid values are rejected'
 
 /** Flags of the controller fqdnnetworkpolicy, with the names that delta10's and nais's controllers give them. */
 export const FQDN_FLAGS = flagsOf(`

@@ -15,7 +15,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   process.exit(code)
 }
 
-/** True for a command line that runs until it is stopped, or is no command. */
+/** True for a command line that runs until it is stopped, or that names no command. */
 export function isServer([word]: readonly string[]): boolean {
   const command = COMMANDS.find(({ name }) => name === word)
   return command === undefined || command.isServer === true
@@ -35,7 +35,7 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
   return command === undefined ? COMMANDS[0]!.run(argv, output) : command.run(rest, output)
 }
 
-/** The lines about a command; about all commands without one. */
+/** Returns the help of a command; if `word` is no command, the list of all commands. */
 async function helpOf(word: string | undefined): Promise<readonly string[]> {
   const command = COMMANDS.find(({ name }) => name === word)
   if (command !== undefined) return helpLines(command.help, await command.args())
@@ -61,7 +61,7 @@ function refuseCommand(word: string, { printError }: Output): number {
   return EXIT_USAGE
 }
 
-/** True for a request for help as the command, or as the first or last argument of one. */
+/** True if the command, its first argument or its last argument is a flag for help. */
 function asksForHelp(word: string, rest: readonly string[]): boolean {
   return [word, rest[0] ?? '', rest.at(-1) ?? ''].some((arg) => HELP_FLAG.test(arg))
 }

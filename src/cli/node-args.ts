@@ -22,18 +22,18 @@ export const NODE: CommandArgs = {
       --node-name NAME | (the environment variable NODE_NAME) | name of the Node
       --kubeconfig FILE | (the Pod's service account) | the cluster and its credentials
       --policies PATH | | read Pods and policies from this file or folder, not from Kubernetes
-      --cluster CIDR,... | | required: networks of Pods, Services and nodes, which are left to the CNI; only these networks and this node may use the server
-      --allow CIDR,... | | networks whose addresses may be allowed although they are special or in --cluster
-      --closed CIDR,... | | networks of Pods: one that the agent does not know yet connects only to --cluster
-      --upstream SERVER,... | /etc/resolv.conf | servers that answer, or a file that names them
-      --listen [HOST]:PORT | :10053 | where DNS queries of clients are redirected to
+      --cluster CIDR,... | | required: networks of Pods, Services and nodes; connections to them are left to the CNI, and only they and this node may query the server
+      --allow CIDR,... | | networks that names may allow although they are special or in --cluster
+      --closed CIDR,... | | networks of Pods: a Pod that the agent does not know yet connects only to --cluster
+      --upstream SERVER,... | /etc/resolv.conf | servers to forward queries to, or a file that names them
+      --listen [HOST]:PORT | :10053 | address that DNS queries of clients are redirected to
       --dialect DIALECT | (cilium-1.19) | how patterns of Cilium are read: cilium-1.16 or cilium-1.19
       --deny-rcode RCODE | (REFUSED) | the reply to a denied query: REFUSED or NXDOMAIN
-      --on-timeout ACTION | (release) | if addresses are not in force in time: release or servfail
+      --on-timeout ACTION | (release) | what happens to a reply whose addresses are not in force in time: release or servfail
       --cut-connections | | end open connections that a change of the policies no longer allows
-      --decisions | | log each answer of a client, and what it allows
+      --decisions | | log each answer with addresses and what it allows, and each denied query
       --dry-run | | enforce nothing, and log what would be enforced
-      --state FILE | /var/lib/sextant/node.state | what a restart needs; empty = none
+      --state FILE | /var/lib/sextant/node.state | file that keeps what clients learned over a restart; empty = none
       --api PATH | ${SOCKET_DEFAULT} | socket of sextant fqdn; off = none
       --metrics ADDRESS | :9963 | address of the metrics; empty = none
       --health ADDRESS | 127.0.0.1:9964 | address of the health page; empty = none

@@ -52,34 +52,34 @@ export const OPERATOR: CommandArgs = {
   usage: 'operator [FLAG]...',
   flags: [
     ...flagsOf(`
-      --kubeconfig FILE | (the cluster that it runs in) | kubeconfig file
+      --kubeconfig FILE | (the cluster that the operator runs in) | kubeconfig file
       --context NAME | (the current context) | context of the kubeconfig
-      --controllers LIST | dnsrecord | comma list of what the operator does: ${CONTROLLERS.join(', ')}
-      --watch-namespaces LIST | (all) | comma list of namespaces to watch
+      --controllers LIST | dnsrecord | comma-separated list of what the operator does: ${CONTROLLERS.join(', ')}
+      --watch-namespaces LIST | (all) | comma-separated list of namespaces to watch
       --site NAME | (a hash of the UID of namespace kube-system) | name of this site, different at each peer: 1 to 63 letters, digits, ".", "_" and "-"
-      --silent-site ACTION | keep ${EXPIRY_DEFAULT_MS / 3_600_000}h | "keep DURATION" or "remove DURATION", from 1s to 8760h, which do the same: when addresses of a silent site that no health check finds up are down
+      --silent-site ACTION | keep ${EXPIRY_DEFAULT_MS / 3_600_000}h | "keep DURATION" or "remove DURATION", from 1s to 8760h; both have the same effect: how long a silent site keeps addresses that no health check finds up
       --probe-peers | true | also probe the addresses of peers, so that a dead site loses its traffic
-      --quorum N | 0 | number of sites that must find an address of a peer down, up to ${QUORUM_MAX}; 0 = by the number of sites
-      --hold-down DURATION | 0s | how long sites must have found an address of a peer down before it is taken out, from 1s to 1h
+      --quorum N | 0 | number of sites that must find an address of a peer down, up to ${QUORUM_MAX}; 0 = the number of sites decides
+      --hold-down DURATION | 0s | how long sites must have found an address of a peer down before it is taken out of service, 0s or from 1s to 1h
       --min-requeue-time DURATION | 5s | shortest time between two reconciles of an unchanged record, and between two queries for a host
-      --max-requeue-time DURATION | 15m | longest time between these
+      --max-requeue-time DURATION | 15m | longest time between two reconciles of a record, and between two queries for a host
       --enable-probes | true | run the health checks of records
       --insecure-health-checks | true | accept any certificate in the health checks of records
-      --nameserver-allow LIST | | comma list of networks that nameservers of provider Secrets may have although they are loopback or link-local
-      --probe-allow LIST | | comma list of networks that may be probed although they are refused by default: private networks, loopback, link-local and similar
+      --nameserver-allow LIST | | comma-separated list of networks that nameservers of provider Secrets may have although they are loopback or link-local
+      --probe-allow LIST | | comma-separated list of networks that may be probed although they are refused by default: private networks, loopback, link-local and similar
       --leader-elect | false | use the Lease sextant-operator, so that one of several replicas is active
       --leader-elect-namespace NAME | ($POD_NAMESPACE, else "default") | namespace of the Lease
       --delegation-role ROLE | primary | primary or secondary; other clusters publish the delegating records of a secondary
-      --share-hosts LIST | | comma list of "HOST NAMESPACE...": namespaces whose records may have HOST and the names below it, whichever namespace had it first
+      --share-hosts LIST | | comma-separated list of "HOST NAMESPACE...": namespaces whose records may have HOST and the names below it, whichever namespace had it first
       --cluster-secret-namespace NAME | ($POD_NAMESPACE, else ${CLUSTER_SECRET_NAMESPACE}) | namespace of the Secrets with kubeconfigs of other clusters
-      --cluster-secret-label LABEL | kuadrant.io/multicluster-kubeconfig | label of these Secrets; its value must be "true"
+      --cluster-secret-label LABEL | kuadrant.io/multicluster-kubeconfig | label of the Secrets with kubeconfigs of other clusters; its value must be "true"
       --cluster-leave-time DURATION | 10m | how long to serve the endpoints of a cluster after its Secret is deleted
       --remote-removal-timeout DURATION | 24h | how long the deletion of a delegating record waits for other clusters
       --group NAME | | group of this cluster, up to ${GROUP_CHARACTERS_MAX} characters: it is passive while the TXT record kuadrant-active-groups.ZONE does not name the group
       --metrics-bind-address ADDRESS | :8080 | address of /metrics; 0 disables it
       --health-probe-bind-address ADDRESS | :8081 | address of /healthz and /readyz; 0 disables them
-      --notify-bind-address LIST | 0 | comma list of up to ${NOTIFY_ADDRESSES_MAX} addresses IP:PORT or :PORT that receive NOTIFY from peers, UDP and TCP; 0 disables it
-      --notify-allow LIST | | comma list of networks of our own nameservers: an unsigned NOTIFY from them makes the operator poll all peers
+      --notify-bind-address LIST | 0 | comma-separated list of up to ${NOTIFY_ADDRESSES_MAX} addresses IP:PORT or :PORT that receive NOTIFY from peers, UDP and TCP; 0 disables it
+      --notify-allow LIST | | comma-separated list of networks of our own nameservers: an unsigned NOTIFY from them makes the operator poll all peers
       --log-level LEVEL | info | least severe level to log: ${LEVELS.join(', ')}
     `),
     ...EGRESS_FLAGS,

@@ -6,13 +6,13 @@ import { flagsOf } from './args.ts'
 import { BadValue, type Get, networks, wordsOf } from './flag-values.ts'
 
 export const OVN_FLAGS = flagsOf(`
-  --ovn-nb LIST | unix:/var/run/ovn/ovnnb_db.sock | comma list of the servers of OVN Northbound: tcp:HOST:PORT, ssl:HOST:PORT or unix:PATH
+  --ovn-nb LIST | unix:/var/run/ovn/ovnnb_db.sock | comma-separated list of the servers of OVN Northbound: tcp:HOST:PORT, ssl:HOST:PORT or unix:PATH
   --ovn-nb-ca FILE | | for ssl: PEM file of the authority of the servers
-  --ovn-nb-cert FILE | | for ssl: PEM file of the own certificate
-  --ovn-nb-key FILE | | for ssl: PEM file of its key
+  --ovn-nb-cert FILE | | for ssl: PEM file of the operator's certificate
+  --ovn-nb-key FILE | | for ssl: PEM file of the key of the operator's certificate
   --ovn-nb-server-name NAME | (HOST) | for ssl: name in the certificate of the servers
   --ovn-owner NAME | sextant | owner-controller of the address sets; those of other owners are never changed
-  --ovn-families LIST | ipv4,ipv6 | comma list of the address families with address sets
+  --ovn-families LIST | ipv4,ipv6 | comma-separated list of the address families with address sets
 `)
 
 const FAMILIES: ReadonlyMap<string, AddressFamily> = new Map([

@@ -52,7 +52,7 @@ export const QUERY: CommandArgs = {
   `),
 }
 
-/** What the options set that are on with `+x` and off with `+nox`. */
+/** Options that are on with `+x` and off with `+nox`, each with the field that it sets. */
 const SWITCHES: Readonly<Record<string, 'tcp' | 'dnssecOk' | 'recurse' | 'nsid' | 'short'>> = {
   '+tcp': 'tcp',
   '+dnssec': 'dnssecOk',
@@ -60,7 +60,7 @@ const SWITCHES: Readonly<Record<string, 'tcp' | 'dnssecOk' | 'recurse' | 'nsid' 
   '+nsid': 'nsid',
   '+short': 'short',
 }
-/** Read the value of an option into a draft. Return a string if it is invalid: the reason. */
+/** Reads the value of an option into a draft. Returns a string if it is invalid: the reason. */
 type ScanValue = (text: string, draft: Draft) => string | undefined
 const LETTERS: Readonly<Record<string, ScanValue>> = {
   '-p': scanPort,

@@ -26,12 +26,12 @@ export const COREFILE_FLAGS = flagsOf(`
   -dns.port, -p N | ${DNS_PORT} | port of server blocks without a port, 0 to 65535
 `)
 
-/** The flags of a process that serves, also of `sextant node`. */
+/** The flags of a server process, for `sextant serve` and `sextant node`. */
 export const PROCESS_FLAGS = flagsOf(`
   -cookie-secrets FILE | (a random secret, replaced every 26 hours) | secrets of DNS cookies that several servers share
-  -pidfile FILE | | write the process id to FILE once the server answers queries, and remove FILE at the end
+  -pidfile FILE | | write the process id to FILE once the server answers queries; at the end, remove FILE if it still has this id
   -quiet | | do not print start-up lines
-  -takeover | | serve the addresses of a running server too; stop that server afterwards
+  -takeover | | serve the addresses of a running server too; you then stop that server
 `)
 
 export const SERVE: CommandArgs = {

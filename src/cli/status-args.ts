@@ -9,7 +9,9 @@ interface StatusArgs extends AdminArgs {
 export const STATUS: CommandArgs = {
   usage: 'status [@SERVER] [-conf FILE] [--token-file FILE] [--ca FILE] [-o json]',
   flags: [
-    ...flagsOf('-conf FILE | (./Corefile) | without @SERVER: the Corefile of the server'),
+    ...flagsOf(
+      '-conf FILE | (./Corefile) | without @SERVER, or with @ alone: the Corefile of the server',
+    ),
     ...ADMIN_FLAGS,
     ...flagsOf('-o json | (a table) | print the reply of the API'),
   ],
@@ -22,7 +24,7 @@ export function scanStatusArgs(argv: readonly string[]): StatusArgs {
   const { given, rest } = flags
   const fault = refuseWords(rest.filter((word) => !isServer(word)))
   if (fault !== undefined) throw new InputError(undefined, fault)
-  // Without `@SERVER`, it is the server of the Corefile.
+  // Without `@SERVER`, the command queries the server of the Corefile.
   const admin = scanAdminArgs(rest.some(isServer) ? rest : ['@'], given)
   if (typeof admin === 'string') throw new InputError(undefined, admin)
   const format = given.get('o') ?? 'table'

@@ -27,7 +27,7 @@ export const WHAT_IF: CommandArgs = {
     --new-conf FILE | | after the change, the Corefile is FILE
     --mmdb FILE | | after the change, the location database is FILE
     --old-records FILE | | before the change, the DNSRecords are those in FILE; necessary for the records of a cluster
-    --max-share N% | | exit with 1 if a name changes for more than N% of IPv4 or of IPv6; new names do not count
+    --max-share N% | | exit with 1 if a name changes for more than N% of the IPv4 or of the IPv6 addresses; new names do not count
     -o json | (text) | print JSON
   `),
 }

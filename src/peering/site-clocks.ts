@@ -111,12 +111,12 @@ export function printClockAhead(site: string): string {
   return /* warning */ `site ${site} dates changes in our future: ${CLOCK_FIX}`
 }
 
-/** The other nameserver of our site that has a clock, for `printClockFault`. */
+/** Names another nameserver of our site, as the argument `whose` of `printClockFault`. */
 export function clockOfOurs(address: string, site: string): string {
   return `peer ${address} of this site, ${site},`
 }
 
-/** Returns what is wrong with the clock of a site or a peer; '' = nothing. `whose`: `site paris`. */
+/** Returns what is wrong with the clock of a site or a peer; '' = nothing. `whose`: for example `site paris`. */
 export function printClockFault(whose: string, aheadMs: number): string {
   if (Math.abs(aheadMs) <= CLOCK_DIFFERS_MS) return ''
   const side = aheadMs > 0 ? 'ahead of' : 'behind'

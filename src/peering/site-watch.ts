@@ -35,7 +35,7 @@ import { toPeerEndpoints } from './to-peer-endpoint.ts'
 /** Interval of the checks of hosts that changed, or whose endpoints of a peer show a fault. */
 const CHECK_MS = 5000
 
-/** Hosts whose endpoints are compared to see whether a peer is a nameserver of our site: it has nearly all of ours. */
+/** Hosts that are compared at most to find nameservers of our site. A nameserver of our site has nearly all hosts. */
 const COMPARED_HOSTS_MAX = 100
 
 /** The part of a PeerFollower that is used here. */
@@ -185,7 +185,7 @@ export class SiteWatch {
     return ownClocks(site, clocks, { namesakes: new Set(), nowMs: clock.monotonic(), silentMs })
   }
 
-  /** True if a peer that has the name of our site reports what our records have of a host. */
+  /** True if a peer with the name of our site reports endpoints of our records for at least one host. */
   #isOurNameserver(peer: WatchedPeer): boolean {
     const { site, own } = this.#parts
     const shared = [...peer.hosts()].filter((host) => own.recordsOf(host).size > 0)

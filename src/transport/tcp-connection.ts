@@ -29,7 +29,7 @@ export interface TcpLimits {
   readonly inFlightMax: number
   /** Octets of replies that the peer may leave unread. Above this, the connection is cut. */
   readonly unsentOctetsMax: number
-  /** The same for all peers together. Above this, the connection with the most is cut. */
+  /** Octets of replies that all peers together may leave unread. Above this, the connection with the most is cut. */
   readonly allUnsentOctetsMax: number
   readonly connectionsMax: number
   /** Connections of one client (see `Peer`). */
@@ -63,7 +63,7 @@ export interface TcpHost {
   /** The first stream of a connection begins. May destroy the connection. */
   beginStreams(connection: TcpConnection, peer: Peer): void
   endStreams(connection: TcpConnection): void
-  /** Cuts the connection whose peer left the most unread, if that is more than a message. */
+  /** Cuts the connection of this listener whose peer left the most unread, if that is more than a message. */
   cutLargest(): void
 }
 

@@ -45,7 +45,7 @@ const TCP_LIMITS_DEFAULT: TcpLimits = {
   queriesMax: -1,
   inFlightMax: 64,
   unsentOctetsMax: 1 << 20,
-  // 2 000 connections would have 2 GB.
+  // Without this limit, 2 000 connections with 1 MiB each would keep 2 GB.
   allUnsentOctetsMax: 1 << 27,
   connectionsMax: 2000,
   connectionsPerAddressMax: 100,
@@ -70,11 +70,12 @@ const BACKLOG = 4096
 /** A client with at most this part of all connections has few. */
 const FEW = 1 / 40
 
-/** To find a connection to end, all are looked at. So this many are found at once; if none, not again for a while. */
+/** A search for connections to end checks all connections, so it returns up to this many. */
 const USELESS_MAX = 64
+/** Time between a search that found none and the next search. */
 const NONE_USELESS_MS = 20
 
-/** Unread octets for which no connection is cut: the longest message. */
+/** A connection with at most so many unread octets is not cut for others: the longest message, with its length. */
 const SPARED_OCTETS = 65_537
 
 /** Interval of attempts to hand over a connection. */
@@ -127,7 +128,7 @@ class TcpServer implements TcpListener, TcpHost {
   readonly #handover: Handover | undefined
   #isMoving = false
   #isLeaving = false
-  /** Connections that make room for others while no client has many; the next one last. */
+  /** Idle or clogged connections that the last search found. The last one is the next to end. */
   #useless: (TcpConnection | typeof newcomer)[] = []
   #noneUselessUntilMs = 0
 

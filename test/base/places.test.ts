@@ -18,7 +18,7 @@ class Held implements Holder {
   }
 }
 
-/** What `worstBelow` is asked for. */
+/** The arguments `limit` and `count` of `worstBelow`. */
 const [BELOW, SEVERAL] = [5, 3]
 
 const count = <T>(items: readonly T[], is: (item: T) => boolean): number => items.filter(is).length

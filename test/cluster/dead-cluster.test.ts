@@ -27,7 +27,7 @@ async function checkDeadSite(t: Test, of: FailOverSites): Promise<void> {
 
 t.setTimeout(CLUSTER_TEST_MS)
 
-// The other faults: fail-over-load*.test.ts. Those of a v1 site, too: it has no operator that could die.
+// fail-over-load*.test.ts test the other faults, and all faults of a v1 site, which has no operator that could die.
 for (const generations of [
   ['v2', 'v2'],
   ['v2', 'v2', 'v2'],

@@ -52,7 +52,7 @@ export const REAL_TESTS: Readonly<Record<ColumnName, readonly RealTest[]>> = {
   ],
   'v1 peer': [
     {
-      file: 'test/cluster/fail-over-load.test.ts',
+      file: 'test/cluster/fail-over-load-v1.test.ts',
       title: 'in any fault of a cluster, no query to a live server fails',
       rows: ['up', 'unknown'],
     },

@@ -5,10 +5,10 @@ import { LOADED, LOADED_ROWS, runLoadedRow } from './fail-over-load.ts'
 import type { Generation } from './fail-over-sites.ts'
 import { needs, needsRoot } from './peer.ts'
 
-/** Tests each fault of the last site under load. One test file for each list of sites: each waits for minutes. */
-export function testLoadedClusters(generations: readonly Generation[]): void {
+/** Tests each fault of the last site under load. Each list of sites has a test file, because its test takes minutes. */
+export function testLoadedClusters(title: string, generations: readonly Generation[]): void {
   t.test(
-    `in any fault of a cluster, no query to a live server fails, and a dead address is gone: ${generations}`,
+    `${title}: ${generations}`,
     { ...needsRoot(), ...needs('dig', 'nft', 'unbound'), ...needsCluster() },
     async (t) => {
       const of = await startFailOverClusters(t, { generations, ...LOADED })

@@ -29,7 +29,7 @@ const CLIENT = join(root, 'test/support/load-client.mjs')
 /** Of load before the fault, and after the last time at which a dead address is allowed. */
 const BEFORE_S = 1
 const AFTER_S = 1
-/** Beyond the bound of the recovery: several networks and other tests share the processors. */
+/** Added to the bound of the recovery, because several networks and other tests share the processors. */
 const BUSY_S = 20
 
 const both = ROWS.find(({ fault }) => fault === 'both die')!

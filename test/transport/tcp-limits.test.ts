@@ -94,7 +94,7 @@ t.test('too many unread octets at once cut the connection too', async (t) => {
   await listener.close()
 })
 
-t.test('all unread octets together are bounded: the connections with the most go', async (t) => {
+t.test('all unread octets together are bounded: connections with the most are cut', async (t) => {
   const [all, greedy] = [300_000, 9]
   const { listener, client } = await start({ allUnsentOctetsMax: all, writeMs: 60_000 })
   const clients = [client]
@@ -103,7 +103,7 @@ t.test('all unread octets together are bounded: the connections with the most go
     socket.pause()
     socket.write(Buffer.concat(Array.from({ length: 1000 }, () => frame(message(Wish.Big)))))
   }
-  // Each one that stays has two replies of 60 000 octets.
+  // Each remaining one has two replies of 60 000 octets.
   const kept = Math.floor(all / 120_000)
   await until('some are cut', () => listener.connections === kept)
   t.equal(listener.counters.overrun, greedy - kept)

@@ -22,7 +22,7 @@ export interface FollowedClusters {
   checkOf(cluster: string, authoritativeKey: string): HealthCheck | undefined
   /** True once its records were read. */
   isKnown(cluster: string): boolean
-  /** True if all records that delegate to this authoritative record, of all clusters, were read and reconciled. */
+  /** True if the records of all clusters that delegate to this authoritative record were read and reconciled. */
   readonly hasAll: (authoritativeKey: string) => boolean
 }
 
@@ -43,7 +43,7 @@ interface ClusterScene {
   readonly view: Pick<ClusterView, 'record' | 'healthOf'>
   readonly site: string
   readonly clusters: FollowedClusters
-  /** All that contribute. */
+  /** The other clusters that contribute, and when each was last heard. */
   readonly heard: HeardClusters
   /** How long a silent site keeps its addresses that no check finds up. */
   readonly silentMs: number
@@ -139,7 +139,7 @@ export function decidedOf(
   return isSame ? undefined : Object.fromEntries(out.map((target) => [target, down.get(target)!]))
 }
 
-/** A site that was silent for too long is so until it is heard, also if the status does not have the time. */
+/** A site that was silent for too long counts as silent until it is heard, even if the status has no time for it. */
 function wasSilent(parts: readonly OwnedPart[]): boolean {
   return parts.some((part) => Object.values(outOf(part)).includes(SILENT))
 }

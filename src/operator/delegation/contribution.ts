@@ -29,8 +29,9 @@ export function composeOwnFacts(
 }
 
 /**
- * Marks the facts of a record as partial while other clusters may still contribute what its failover list names. Later
- * the same list is not partial again: otherwise each restart would write twice.
+ * Marks the facts of a record as partial while endpoints that its failover list names may be missing, because other
+ * clusters have not contributed yet. A list that was complete once is not marked again. Otherwise each restart would
+ * write twice.
  */
 export function markPartial(
   facts: OwnerFacts,

@@ -10,7 +10,7 @@ import { readOwnedParts } from './whole.ts'
 
 const REASON = 'its API server does not answer'
 
-/** The clusters that contribute to an authoritative record, by id: when each was last heard. */
+/** When each other cluster that contributes to an authoritative record was last heard, by id of the cluster. */
 export type HeardClusters = ReadonlyMap<string, KnownPeer>
 
 interface HearingScene {
@@ -22,9 +22,9 @@ interface HearingScene {
 }
 
 /**
- * Notes when the other clusters of an authoritative record were heard. As with nameservers, `status.peers` has the time
- * of those that are silent: otherwise silence would begin again with each leader. `nextMs`: monotonic milliseconds at
- * which a cluster becomes silent that was not heard since the start; Infinity = never.
+ * Stores when the other clusters of an authoritative record were last heard. `nextMs`: when a cluster that was not
+ * heard since the start becomes silent, in monotonic milliseconds; Infinity = never. As with nameservers,
+ * `status.peers` has the times of silent clusters. Otherwise their silence would begin again with each leader.
  */
 export function noteHeard(
   record: DnsRecordView,

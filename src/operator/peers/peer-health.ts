@@ -156,7 +156,7 @@ export class PeerHealth {
     })
     const observed = this.#hosts.observationsOf(key)
     const isRecalling = observed.length + earlier.down.size > 0 && nowMs < earlier.heardMs
-    // By then, a first probe has found each address that answers. Not every record stores earlier findings.
+    // Before `heardMs`, probes may not have found yet which addresses answer. Not every record stores earlier findings.
     const isBeginning = probing !== undefined && checkedKey !== '' && nowMs < earlier.heardMs
     const nextMs = Math.min(
       settled.dueMs ?? Infinity,
@@ -211,7 +211,7 @@ export class PeerHealth {
     return down
   }
 
-  /** Records no Event for addresses that peers no longer have, nor for those that are ours too: peers do not decide. */
+  /** Records an Event for each address of peers that went down or up, except for addresses that are ours too. */
   #recordEvents(
     {
       publishing: { record },

@@ -137,7 +137,7 @@ export class DnsRecordView {
     return this.#endpoints
   }
 
-  /** What the annotation says of each site; a string = why it is not valid, '' = it is missing. */
+  /** What the annotation reports about each site; a string = why it is invalid, '' = it is missing. */
   get siteFacts(): SiteFacts | string {
     const text = this.annotation(SITES_ANNOTATION)
     this.#siteFacts ??= text === '' ? '' : scanSiteFacts(text, this.endpointObjects)

@@ -153,7 +153,7 @@ export class RemoteCluster {
     return this.#isFollowed
   }
 
-  /** True if its records that delegate to this authoritative record were read and reconciled. */
+  /** True if the records of this cluster that delegate to the authoritative record were read and reconciled. */
   hasAll(authoritativeKey: string): boolean {
     const { ownUid } = this.#parts
     const records = [...this.#sources.of(authoritativeKey)].map((key) =>

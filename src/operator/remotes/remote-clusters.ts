@@ -71,7 +71,7 @@ export class RemoteClusters {
   readonly #parts: RemoteClustersParts
   readonly #secrets: Informer
   readonly #entries = new Map<string, Entry>()
-  /** Those whose id is known. */
+  /** The entries whose id is known, by id. */
   readonly #byId = new Map<string, Entry>()
   /** When clusters last answered that were followed with an earlier kubeconfig, by id. */
   readonly #heardMs = new Map<string, number>()

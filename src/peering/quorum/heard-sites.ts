@@ -147,7 +147,7 @@ export class HeardSites {
     const names = `${silent.slice(0, NAMED_MAX).join(', ')}${more}`
     const what = this.isUndecided
       ? `${this.#parts.quorum} needed, so addresses of peers keep their last health`
-      : 'its own checks decide which addresses of peers clients get'
+      : 'its own checks decide which addresses of peers are served'
     if (isIsolated) log.warning(`site ${site} is isolated: ${heard}, silent: ${names}; ${what}`)
     else log.info(`site ${site} is no longer isolated: ${heard}`)
   }

@@ -7,7 +7,7 @@ interface KubeconfigPlace {
   readonly context: string
 }
 
-/** Reads `kubeconfig FILE [CONTEXT]`; `root`: what FILE is relative to. Throws InputError. */
+/** Reads `kubeconfig FILE [CONTEXT]`; `root`: the folder that FILE is relative to. Throws InputError. */
 export function scanKubeconfig(d: Dispenser, root: string): KubeconfigPlace {
   const [file, context = ''] = d.remainingArgs(1, 2)
   return { kubeconfig: resolve(root, file!), context }

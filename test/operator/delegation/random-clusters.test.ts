@@ -16,7 +16,7 @@ const healthCheck = {
 const SILENT_S = 12
 /** An API server is asked every 3 s, and operators act within a second. */
 const ASK_S = 4
-/** A leader that changes before a cluster counts as silent assumes that it was heard just now. */
+/** A leader that begins before a cluster counts as silent assumes that this cluster was heard just now. */
 const STORED_S = HEARD_MS / 1000 + 1
 const NAMES = ['dublin', 'boston', 'chicago', 'denver']
 
@@ -28,7 +28,7 @@ interface Step {
 }
 
 interface Schedule {
-  /** Of each cluster whether it is a primary. The first one is. */
+  /** True for each cluster that is a primary. The first one is. */
   readonly primaries: readonly boolean[]
   readonly isChecked: boolean
   readonly steps: readonly Step[]
@@ -49,7 +49,7 @@ const schedules: fc.Arbitrary<Schedule> = fc.record({
   ),
 })
 
-/** A cluster, and the seconds at which what others see of it changed last. */
+/** A cluster, and the times, in seconds, of its last changes that other clusters can see. */
 interface Member {
   readonly site: SimulatedSite
   readonly address: string
@@ -67,9 +67,9 @@ class Clusters {
   readonly #simulation: DelegationSimulation
   readonly #isChecked: boolean
   readonly faults: string[] = []
-  /** Decisions that were checked: addresses that must be served, and that must not. */
+  /** Number of checks of addresses that must be served, and of addresses that must not be served. */
   readonly checked = { served: 0, removed: 0 }
-  /** Pairs of clusters, and times of changes of the other one, that were settled once. */
+  /** Pairs of clusters, each with the time of a change of the other one, for which the bounds have passed once. */
   readonly #settled = new Set<string>()
   #nowS = 0
 
@@ -141,7 +141,7 @@ class Clusters {
     const isSettled = this.#nowS - Math.max(changedS, beganS) > (want ? bounds.upS : bounds.downS)
     const pair = `${primary.address} ${other.address} ${changedS}`
     if (isSettled) this.#settled.add(pair)
-    // What was settled stays so, also while another leader begins.
+    // The bounds passed once: the address must also be right while another leader begins.
     return this.#settled.has(pair) ? want : undefined
   }
 }

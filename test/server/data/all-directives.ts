@@ -1,5 +1,5 @@
 import type { Directive } from '../../../src/plugin/directive.ts'
 import { loadDirectives, SUPPORTED_NAMES } from '../../../src/plugins/order.ts'
 
-/** Every directive that there is. */
+/** All directives of the server. */
 export const DIRECTIVES: readonly Directive[] = await loadDirectives(new Set(SUPPORTED_NAMES))

@@ -40,7 +40,7 @@ t.test('an edit is found in every form of a file', async (t) => {
       Object.entries(forms).map(([file, print]) => [`${file}.d`, { [file]: print('192.0.2.1') }]),
     ),
   )
-  // Side by side: most of the time is waiting.
+  // All forms run at the same time, because each mostly waits.
   const edits = Object.entries(forms).map(async ([file, print]) => {
     const directory = join(root, `${file}.d`)
     const { source, address, becomes } = await open(t, directory)
