@@ -2,11 +2,15 @@
 // operator.md from the tables in src/cli. Orders the rows of docs/reference/log-lines.md as the log calls in src. With
 // --check, it writes nothing, and exits with 1 if a page is out of date; a test runs that.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { register } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { pageLines } from '../src/cli/args.ts'
-import { COMMANDS } from '../src/cli/commands.ts'
 import { generateLogLines } from './log-lines.mjs'
+
+// Node.js reads TypeScript from version 22.18 on.
+register('../test/support/typescript-hooks.mjs', import.meta.url)
+const { pageLines } = await import('../src/cli/args.ts')
+const { COMMANDS } = await import('../src/cli/commands.ts')
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const plugins = join(root, 'src/plugins')

@@ -1,5 +1,6 @@
 import { type Server, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { noteConnectionsMs, OtherWork } from './other-work.ts'
 
 /**
  * Bounds, in milliseconds, of the time for which `acceptMore` accepts connections in one turn of the event loop. Within
@@ -15,14 +16,15 @@ const [MORE_MS_MIN, MORE_MS_MAX] = [10, 100]
  */
 export function acceptMore(server: Server, accept: () => number): void {
   let isAccepting = false
-  let workedMs = 0
+  const other = new OtherWork()
   // A server with TLS must end a connection that the client ends during the handshake.
   const { allowHalfOpen } = server as Server & { readonly allowHalfOpen: boolean }
   server.on('connection', () => {
     if (isAccepting) return
     isAccepting = true
-    const otherMs = performance.eventLoopUtilization().active - workedMs
-    const endMs = performance.now() + Math.min(Math.max(otherMs, MORE_MS_MIN), MORE_MS_MAX)
+    const otherMs = other.since(performance.eventLoopUtilization().active)
+    const startMs = performance.now()
+    const endMs = startMs + Math.min(Math.max(otherMs, MORE_MS_MIN), MORE_MS_MAX)
     while (performance.now() < endMs) {
       const fd = accept()
       if (fd === -1) break
@@ -31,7 +33,8 @@ export function acceptMore(server: Server, accept: () => number): void {
       server.emit('connection', socket)
     }
     isAccepting = false
-    workedMs = performance.eventLoopUtilization().active
+    noteConnectionsMs(performance.now() - startMs)
+    other.begin(performance.eventLoopUtilization().active)
   })
 }
 

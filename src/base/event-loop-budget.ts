@@ -1,3 +1,4 @@
+import { noteConnectionsMs, OtherWork } from './other-work.ts'
 import type { Peer } from './places.ts'
 
 /** Longest time for which all connections together are served before other work gets the event loop. */
@@ -12,7 +13,7 @@ const TURN_MS_MAX = 10
 const EQUAL_TURN_MS_MAX = 100
 /** Slices for the networks that used the least time, for each slice for the one that waits longest. */
 const LIGHT_SLICES = 4
-/** Unit in which served time is counted. A slice that is shorter than half a unit costs its network nothing. */
+/** Unit in which served time is counted. Each slice costs its network at least one. */
 const UNIT_MS = 1 / 16
 /** Units that one slice counts at most: other threads may have had the processor meanwhile. */
 const SLICE_UNITS_MAX = 32
@@ -70,18 +71,18 @@ export class EventLoopBudget {
   #acceptEndMs = 0
   /** Networks that wait, the one that waits longest first. */
   readonly #networks = new Map<string, Clients>()
-  /** Units of time for which each network was served. */
+  /** Units of time for which each network was served. `Clients` has them for a network that waits. */
   readonly #used = new Map<string, number>()
   /** Units that were counted since half of all units were last forgotten. */
   #counted = 0
   #halvedMs = 0
-  /** End of the last turn, also of one that only accepted. Other work is measured from it; Infinity = none waited. */
-  #lastMs = Number.POSITIVE_INFINITY
+  /** Since the last turn, also one that only accepted, if some waited then. */
+  readonly #other = new OtherWork()
   /** Slices since the last one for the network that waits longest. */
   #lightSlices = 0
   /** The network whose turn it is; undefined = none. */
   #network: string | undefined = undefined
-  #clients = new Clients()
+  #clients = new Clients(0)
   readonly #next = (): void => this.#goOn()
   readonly #now: () => number
 
@@ -96,7 +97,7 @@ export class EventLoopBudget {
     if (this.#endMs !== 0) return nowMs >= this.#sliceEndMs
     const networks = this.#networks.size
     const turnMs = Math.min(TURN_MS + networks * NETWORK_TURN_MS, TURN_MS_MAX)
-    const equalMs = Math.min(nowMs - this.#lastMs, networks * SLICE_MS, EQUAL_TURN_MS_MAX)
+    const equalMs = Math.min(this.#other.since(nowMs), networks * SLICE_MS, EQUAL_TURN_MS_MAX)
     this.#endMs = nowMs + Math.max(turnMs, equalMs)
     this.#sliceEndMs = this.#endMs
     setImmediate(this.#next)
@@ -106,7 +107,10 @@ export class EventLoopBudget {
   /** Calls `run` when it is the turn of the peer again. Call it only after `isOver` has returned true. */
   wait({ network, client }: Peer, run: Run): void {
     let clients = network === this.#network ? this.#clients : this.#networks.get(network)
-    if (clients === undefined) this.#networks.set(network, (clients = new Clients()))
+    if (clients === undefined) {
+      clients = new Clients(this.#used.get(network) ?? 0)
+      this.#networks.set(network, clients)
+    }
     clients.push(client, run)
   }
 
@@ -116,7 +120,7 @@ export class EventLoopBudget {
 
   #goOn(): void {
     if (!this.#isEmpty && this.#isAccepting()) {
-      this.#lastMs = this.#now()
+      this.#other.begin(this.#now())
       setImmediate(this.#next)
       return
     }
@@ -136,7 +140,9 @@ export class EventLoopBudget {
     this.#sliceEndMs = this.#endMs
     const nowMs = this.#now()
     this.#acceptEndMs = nowMs + (nowMs - startMs)
-    this.#lastMs = this.#isEmpty ? Number.POSITIVE_INFINITY : nowMs
+    noteConnectionsMs(nowMs - startMs)
+    if (this.#isEmpty) this.#other.end()
+    else this.#other.begin(nowMs)
   }
 
   /** True if the next turn of the event loop is for accepting connections only. */
@@ -166,8 +172,7 @@ export class EventLoopBudget {
   #lightest(oldest: string): string {
     let lightest = oldest
     let least = Number.POSITIVE_INFINITY
-    for (const network of this.#networks.keys()) {
-      const used = this.#used.get(network) ?? 0
+    for (const [network, { used }] of this.#networks) {
       if (used >= least) continue
       lightest = network
       least = used
@@ -177,15 +182,17 @@ export class EventLoopBudget {
   }
 
   #count(network: string, startMs: number, endMs: number): void {
-    const units = Math.min(Math.round((endMs - startMs) / UNIT_MS), SLICE_UNITS_MAX)
-    if (units === 0) return
+    const units = Math.min(Math.max(1, Math.round((endMs - startMs) / UNIT_MS)), SLICE_UNITS_MAX)
     if (this.#used.size >= NETWORKS_MAX) this.#used.clear()
-    this.#used.set(network, (this.#used.get(network) ?? 0) + units)
+    this.#clients.used += units
+    this.#used.set(network, this.#clients.used)
     this.#counted += units
     const isSoon = this.#counted < REMEMBERED_UNITS * this.#used.size
     if (isSoon && endMs - this.#halvedMs < HALF_LIFE_MS) return
     this.#counted = 0
     this.#halvedMs = endMs
+    this.#clients.used >>= 1
+    for (const waiting of this.#networks.values()) waiting.used >>= 1
     for (const [other, used] of this.#used) {
       if (used > 1) this.#used.set(other, used >> 1)
       else this.#used.delete(other)
@@ -196,6 +203,12 @@ export class EventLoopBudget {
 /** What waits in one network, by client. The first run of the first client is next. */
 class Clients {
   readonly #runs = new Map<string, Run[]>()
+  /** Units of time for which the network was served. */
+  used: number
+
+  constructor(used: number) {
+    this.used = used
+  }
 
   get isEmpty(): boolean {
     return this.#runs.size === 0

@@ -63,8 +63,8 @@ export interface TcpHost {
   /** The first stream of a connection begins. May destroy the connection. */
   beginStreams(connection: TcpConnection, peer: Peer): void
   endStreams(connection: TcpConnection): void
-  /** Cuts the connection of this listener whose peer left the most unread, if that is more than a message. */
-  cutLargest(): void
+  /** Notes that octets wait until their peer reads, or no longer. May cut a connection: the one with the most. */
+  noteUnsent(octets: number): void
 }
 
 const LENGTH_OCTETS = 2
@@ -112,7 +112,7 @@ export class TcpConnection implements Holder {
   #streams: Streaming[] = []
   /** True after a write that the kernel did not accept at once, until `drain`. */
   #clogged = false
-  /** Octets of `counters.unsent` that are of this connection. */
+  /** Octets of replies that wait until the peer reads earlier ones. */
   #unsent = 0
   /** True until our next turn. */
   #isWaiting = false
@@ -270,8 +270,9 @@ export class TcpConnection implements Holder {
   }
 
   #noteUnsent(octets: number): void {
-    this.#counters.unsent += octets - this.#unsent
+    const more = octets - this.#unsent
     this.#unsent = octets
+    this.#host.noteUnsent(more)
   }
 
   #receive(chunk: Uint8Array): void {
@@ -462,9 +463,7 @@ export class TcpConnection implements Holder {
     frame.set(reply.subarray(0, octets), LENGTH_OCTETS)
     if (this.#socket.write(frame)) return
     this.#noteUnsent(this.#socket.writableLength)
-    const { unsentOctetsMax, allUnsentOctetsMax } = this.#limits
-    if (this.#unsent > unsentOctetsMax) this.overrun()
-    else if (this.#counters.unsent > allUnsentOctetsMax) this.#host.cutLargest()
+    if (this.#unsent > this.#limits.unsentOctetsMax) this.overrun()
     if (this.#clogged || this.#isGone()) return
     this.#clogged = true
     this.#cloggedMs = performance.now()

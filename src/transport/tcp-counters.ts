@@ -2,8 +2,6 @@
 export interface TcpCounters {
   /** Connections that are open now. */
   open: number
-  /** Octets of replies that wait until their peers read earlier ones. */
-  unsent: number
   /** Queries for which no exchange was free; their connections are cut. */
   dropped: number
   /** Connections over a limit: refused, or ended to make room. */
@@ -19,6 +17,5 @@ export interface TcpCounters {
 }
 
 export function createTcpCounters(): TcpCounters {
-  const counts = { open: 0, dropped: 0, refused: 0, timedOut: 0, overrun: 0 }
-  return { ...counts, unsent: 0, malformed: 0, errors: 0 }
+  return { open: 0, dropped: 0, refused: 0, timedOut: 0, overrun: 0, malformed: 0, errors: 0 }
 }

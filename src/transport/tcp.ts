@@ -31,6 +31,8 @@ export interface TcpListener extends StreamListener {
   readonly counters: Readonly<TcpCounters>
   /** Open connections. */
   readonly connections: number
+  /** Octets of replies that wait until their peers read earlier ones. */
+  readonly unsentOctets: number
   /** Limits that are left out have their defaults. */
   setLimits(limits: Partial<TcpLimits>): void
 }
@@ -72,8 +74,8 @@ const FEW = 1 / 40
 
 /** A search for connections to end checks all connections, so it returns up to this many. */
 const USELESS_MAX = 64
-/** Time between a search that found none and the next search. */
-const NONE_USELESS_MS = 20
+/** How long the result of a search counts, also if it found none. */
+const USELESS_MS = 50
 
 /** A connection with at most so many unread octets is not cut for others: the longest message, with its length. */
 const SPARED_OCTETS = 65_537
@@ -130,7 +132,9 @@ class TcpServer implements TcpListener, TcpHost {
   #isLeaving = false
   /** Idle or clogged connections that the last search found. The last one is the next to end. */
   #useless: (TcpConnection | typeof newcomer)[] = []
-  #noneUselessUntilMs = 0
+  #isNoneUseless = false
+  #uselessUntilMs = 0
+  #unsent = 0
 
   constructor(server: Server, options: TcpOptions) {
     this.#server = server
@@ -154,6 +158,10 @@ class TcpServer implements TcpListener, TcpHost {
 
   get connections(): number {
     return this.#places.size
+  }
+
+  get unsentOctets(): number {
+    return this.#unsent
   }
 
   currentHandler(): QueryHandler {
@@ -312,11 +320,15 @@ class TcpServer implements TcpListener, TcpHost {
    */
   #worst(nowMs: number, connectionsMax: number): TcpConnection | typeof newcomer | undefined {
     const places = this.#places
-    for (let next = this.#useless.pop(); next !== undefined; next = this.#useless.pop())
+    const isOld = nowMs >= this.#uselessUntilMs
+    while (!isOld && this.#useless.length > 0) {
+      const next = this.#useless.pop()!
       if (places.has(next) && next.precedence(nowMs) < NEWCOMER) return next
-    if (nowMs >= this.#noneUselessUntilMs) {
+    }
+    if (isOld || !this.#isNoneUseless) {
       this.#useless = places.worstBelow(nowMs, connectionsMax * FEW, NEWCOMER, USELESS_MAX)
-      if (this.#useless.length === 0) this.#noneUselessUntilMs = nowMs + NONE_USELESS_MS
+      this.#isNoneUseless = this.#useless.length === 0
+      this.#uselessUntilMs = nowMs + USELESS_MS
     }
     return this.#useless.pop() ?? places.worst(nowMs)
   }
@@ -334,7 +346,9 @@ class TcpServer implements TcpListener, TcpHost {
     this.#streams.leave(connection)
   }
 
-  cutLargest(): void {
+  noteUnsent(octets: number): void {
+    this.#unsent += octets
+    if (octets <= 0 || this.#unsent <= this.#limits.allUnsentOctetsMax) return
     let largest: TcpConnection | undefined
     for (const connection of this.#open())
       if (connection.unsentOctets > (largest?.unsentOctets ?? SPARED_OCTETS)) largest = connection
