@@ -9,7 +9,7 @@ import { DERIVED_ENDPOINTS_MAX } from './dns-record.ts'
  *
  *     {"v": 1, "site": own site, "of": digest of spec.endpoints, "parts": [
  *       {"site", "id": recordId, "name": of our own record, "created": seconds, "undated": true, "partial": true,
- *        "settings": {"sticky": "true"},
+ *        "checked": true, "settings": {"sticky": "true"},
  *        "endpoints": [index in spec.endpoints | endpoint that is not there in that form],
  *        "down": {address or host name: reason}, "decided": {the same},
  *        "owner": id in the registry of an authoritative record, "cluster", "group"}]}
@@ -47,6 +47,8 @@ export interface SitePart<E = FactEndpoint> {
   readonly isUndated?: boolean | undefined
   /** As in RecordOrigin. */
   readonly isPartial?: boolean | undefined
+  /** True if the original record has a health check. Only parts of other clusters in an authoritative record have it. */
+  readonly isChecked?: boolean | undefined
   /** Settings of the original record, as `printSettings` prints them. */
   readonly settings: Texts
   readonly endpoints: readonly E[]
@@ -105,6 +107,7 @@ function printPart(
     created: createdSeconds,
     undated: part.isUndated,
     partial: part.isPartial,
+    checked: part.isChecked,
     settings,
     endpoints: endpoints.map(refer),
     down: printReasons(down),
@@ -173,6 +176,7 @@ function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePa
     created = 0,
     undated = false,
     partial = false,
+    checked = false,
     settings = {},
     endpoints = [],
   } = part
@@ -183,6 +187,7 @@ function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePa
     return `created must be seconds since the epoch, not ${printShort(created)}`
   if (typeof undated !== 'boolean') return 'undated must be true or false'
   if (typeof partial !== 'boolean') return 'partial must be true or false'
+  if (typeof checked !== 'boolean') return 'checked must be true or false'
   if (!isTexts(settings)) return 'settings must be strings by name'
   const health = scanHealth(part)
   if (typeof health === 'string') return health
@@ -193,7 +198,11 @@ function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePa
     if (!isMapping(endpoint)) return `spec.endpoints has no endpoint ${printShort(one)}`
     found.push(endpoint)
   }
-  const flags = { ...(undated ? { isUndated: true } : {}), ...(partial ? { isPartial: true } : {}) }
+  const flags = {
+    ...(undated ? { isUndated: true } : {}),
+    ...(partial ? { isPartial: true } : {}),
+    ...(checked ? { isChecked: true } : {}),
+  }
   return {
     site,
     ...names,

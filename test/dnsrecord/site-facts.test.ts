@@ -25,7 +25,7 @@ const part = fc.record(
   },
   { noNullPrototype: true },
 )
-const flags = fc.constantFrom({}, { isUndated: true }, { isPartial: true })
+const flags = fc.constantFrom({}, { isUndated: true }, { isPartial: true }, { isChecked: true })
 const decided = fc.oneof(fc.constant({}), fc.record({ decided: texts }, { noNullPrototype: true }))
 const flagged = fc
   .tuple(part, flags, decided)

@@ -63,9 +63,12 @@ export function composeForeignFacts(
   const found = text === '' ? 'is missing' : scanSiteFacts(text, [])
   const health = { down: [], up: [], probes: [] }
   const own = ownPart(publishing, { site: cluster, health, drain: undefined })
+  // A leader that cannot read the record must know that its addresses were checked.
+  const checked = record.healthCheck === undefined ? {} : { isChecked: true }
+  const foreign = { ...own, ...checked, name: '' }
   if (typeof found === 'string') {
     const fault = text === '' ? '' : `annotation ${SITES_ANNOTATION} of its operator ${found}`
-    return { facts: { ...own, name: '' }, fault }
+    return { facts: foreign, fault }
   }
   const isTaken = found.site === ownSite || sites.has(found.site)
   const whose = found.site === ownSite ? 'this cluster' : 'another cluster'
@@ -75,7 +78,7 @@ export function composeForeignFacts(
     : strays.length > 0
       ? `its operator reports health of addresses that the record lacks: ${strays.slice(0, NAMED_MAX).join(', ')}; these reports are ignored`
       : ''
-  return { facts: { ...own, name: '', site: isTaken ? cluster : found.site, down }, fault }
+  return { facts: { ...foreign, site: isTaken ? cluster : found.site, down }, fault }
 }
 
 /** Separates the addresses of a record from others. */

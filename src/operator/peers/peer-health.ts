@@ -70,6 +70,11 @@ export interface HealthFacts {
   readonly silentMs?: number
   /** Sites whose health checks are not known since the start: what was decided about their addresses is kept. */
   readonly uncheckedSites?: ReadonlySet<string>
+  /**
+   * True if only a health check that this operator cannot read yet holds: the last operator may have found addresses up,
+   * so silence removes no more of them.
+   */
+  readonly isCheckMissing?: boolean
   readonly own: readonly PeerEndpoint[]
   readonly health: OwnHealth
   /** Of other sites, one per site. */
@@ -156,16 +161,17 @@ export class PeerHealth {
     })
     const observed = this.#hosts.observationsOf(key)
     const isRecalling = observed.length + earlier.down.size > 0 && nowMs < earlier.heardMs
-    // Before `heardMs`, probes may not have found yet which addresses answer. Not every record stores earlier findings.
-    const isBeginning = probing !== undefined && checkedKey !== '' && nowMs < earlier.heardMs
+    const silent = findSilentSites(siteStates, nowMs, silentMs)
+    // Before `heardMs`, sites that answer may not have been heard yet, nor probes have found which addresses answer.
+    const isBeginning = silent.size > 0 && nowMs < earlier.heardMs
     const nextMs = Math.min(
       settled.dueMs ?? Infinity,
       isRecalling || isBeginning ? earlier.heardMs : Infinity,
       ...siteStates.map(({ seenMs }) => seenMs + silentMs).filter((ms) => ms > nowMs),
     )
     const wasDown = known.down
-    const silent = findSilentSites(siteStates, nowMs, silentMs)
-    known.down = this.#downOf({ own, siteStates }, settled, known, { silent, isBeginning })
+    const maySilence = !isBeginning && facts.isCheckMissing !== true
+    known.down = this.#downOf({ own, siteStates }, settled, known, { silent, maySilence })
     this.#recordEvents({ publishing, own, siteStates }, wasDown, known.down)
     const isExporter = checkedKey === key || checkedKey === ''
     return {
@@ -195,8 +201,12 @@ export class PeerHealth {
     { down: before, uncheckedSites }: Known,
     {
       silent,
-      isBeginning,
-    }: { readonly silent: ReturnType<typeof findSilentSites>; readonly isBeginning: boolean },
+      maySilence,
+    }: {
+      readonly silent: ReturnType<typeof findSilentSites>
+      /** Whether silence removes addresses that were served before. */
+      readonly maySilence: boolean
+    },
   ): ReadonlyMap<string, string> {
     const down = new Map<string, string>()
     for (const [address, endpoints] of findForeign({ own, siteStates })) {
@@ -205,7 +215,7 @@ export class PeerHealth {
       if (outcome === 'down' || outcome === 'up') continue
       const isKept = before.has(address) && endpoints.every(({ site }) => uncheckedSites.has(site))
       const isSilent = endpoints.every(({ site }) => silent.has(site))
-      if (isKept || (isSilent && (before.has(address) || !isBeginning)))
+      if (isKept || (isSilent && (before.has(address) || maySilence)))
         down.set(address, before.get(address) ?? SILENT)
     }
     return down

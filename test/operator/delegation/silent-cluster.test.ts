@@ -370,3 +370,42 @@ t.test('a restart keeps what the check of a dead cluster found', async (t) => {
   await it.simulation.pass(upS)
   t.equal(served(it.dublin), `${OURS},${BOSTON}`)
 })
+
+t.test('a restart removes no address that a check of a silent cluster found up', async (t) => {
+  const it = await stage({ checked: ['boston'], silentMs: 60_000 })
+  const all = `${OURS},${BOSTON}`
+  let found = ''
+  const expectAll = (): void => {
+    found = served(it.dublin) === all ? found : served(it.dublin)
+  }
+  it.others[0]!.isUp = false
+  for (const seconds of [10, 120, 90]) {
+    await it.simulation.pass(seconds, expectAll)
+    it.dublin.restart()
+  }
+  t.equal(found, '', 'its health check cannot be read')
+  it.others[0]!.isUp = true
+  await it.simulation.pass(20, expectAll)
+  t.equal(found, '', 'while its API server answers')
+  it.dead.add(BOSTON)
+  await it.simulation.pass(downS)
+  t.equal(served(it.dublin), OURS, 'the check holds again')
+})
+
+t.test('a downtime of the operator removes no cluster that answers meanwhile', async (t) => {
+  const it = await stage({ checked: [], silentMs: 60_000 })
+  const all = `${OURS},${BOSTON}`
+  it.others[0]!.isUp = false
+  await it.simulation.pass(40)
+  it.dublin.isUp = false
+  it.others[0]!.isUp = true
+  await it.simulation.pass(120)
+  it.dublin.isUp = true
+  it.dublin.restart()
+  let found = ''
+  await it.simulation.pass(30, () => {
+    found = served(it.dublin) === all ? found : served(it.dublin)
+  })
+  t.equal(found, '')
+  t.strictSame(it.simulation.happenings, [])
+})

@@ -225,6 +225,7 @@ t.test(
     t.strictSame(fixture.served(), [['192.0.2.1', '192.0.2.2']])
     t.equal(fixture.peers.wanted.get(KEY), 'k.example.com')
     fixture.peers.answers.set(EAST, answer)
+    fixture.clock.pass(10_000)
     t.strictSame(
       await fixture.reconcile(),
       ['apply merged-app', 'status app'],
