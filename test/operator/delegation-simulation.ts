@@ -228,6 +228,8 @@ export class DelegationSimulation {
   readonly clock = new FakeClock()
   readonly sites: SimulatedSite[] = []
   readonly log: string[] = []
+  /** All writes, each with the cluster. */
+  readonly writes: string[] = []
   /** `reason: note` of the Events about addresses of other clusters. */
   readonly happenings: string[] = []
   readonly events = {
@@ -274,6 +276,7 @@ export class DelegationSimulation {
       )
       if (writes.length === 0) return all
       all.push(...writes)
+      this.writes.push(...writes)
     }
     throw new Error(`the operators do not settle: ${all.slice(-20).join(', ')}`)
   }

@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import { writeMoment } from '../../base/moment.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { HEARD_MS } from '../../peering/quorum/heard-sites.ts'
+import { reportedAfterMs } from '../peers/peer-set.ts'
 import type { KnownPeer, PeerStateStore } from '../peers/peer-state-store.ts'
 import type { PeerState } from '../peers/peers.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
@@ -17,18 +18,21 @@ interface HearingScene {
   /** As in `FollowedClusters`. */
   readonly clusters: { heardMsOf(cluster: string): number }
   readonly states: PeerStateStore
+  /** How long a silent site keeps its addresses that no check finds up. */
+  readonly silentMs: number
   readonly startMs: number
   readonly clock: Clock
 }
 
 /**
- * Stores when the other clusters of an authoritative record were last heard. `nextMs`: when a cluster that was not
- * heard since the start becomes silent, in monotonic milliseconds; Infinity = never. As with nameservers,
- * `status.peers` has the times of silent clusters. Otherwise their silence would begin again with each leader.
+ * Stores when the other clusters of an authoritative record were last heard. As with nameservers, `status.peers` has the
+ * times of silent clusters. Otherwise their silence would begin again with each leader. `nextMs`: when a cluster that
+ * does not answer is reported as silent, in monotonic milliseconds; Infinity = never. That a cluster stops answering
+ * causes an event after HEARD_MS.
  */
 export function noteHeard(
   record: DnsRecordView,
-  { clusters, states, startMs, clock }: HearingScene,
+  { clusters, states, silentMs, startMs, clock }: HearingScene,
 ): { readonly heard: HeardClusters; readonly nextMs: number } {
   const { key, rootHost } = record
   if (!states.has(key)) states.open(key, scanPeers(record.status.peers, rootHost, clock))
@@ -36,6 +40,7 @@ export function noteHeard(
   const sites = new Map(foreign.map(({ owner, site }) => [owner.cluster, site]))
   const ids = [...sites.keys()].sort()
   const known = states.read(key, ids)
+  const afterMs = Math.max(HEARD_MS, reportedAfterMs(silentMs))
   let nextMs = Number.POSITIVE_INFINITY
   for (const id of ids) {
     const before = known.get(id)?.state
@@ -53,9 +58,9 @@ export function noteHeard(
             serial: undefined,
             problems: [],
           }
-    const isSilent = clock.monotonic() - seenMs >= HEARD_MS
-    if (!isSilent && heardMs === Number.NEGATIVE_INFINITY)
-      nextMs = Math.min(nextMs, seenMs + HEARD_MS)
+    const nowMs = clock.monotonic()
+    const isSilent = nowMs - seenMs >= afterMs
+    if (!isSilent && nowMs - heardMs >= HEARD_MS) nextMs = Math.min(nextMs, seenMs + afterMs)
     states.note(
       key,
       id,

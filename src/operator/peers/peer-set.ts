@@ -18,6 +18,12 @@ import type { OperatorPeer, PeerAnswer, PeerDirectory, PeerState } from './peers
  * and reporting it causes writes.
  */
 const SILENT_AFTER_MS = 30_000
+
+/** Returns the silence after which a peer is reported as silent, if its endpoints are kept for `expiryMs`. */
+export function reportedAfterMs(expiryMs: number): number {
+  return Math.min(SILENT_AFTER_MS, expiryMs / 2)
+}
+
 const CHECK_MS = 1000
 /** Polls that NOTIFYs cause, for all peers together: at once, and per second. */
 const HASTENED_MAX = 100
@@ -270,8 +276,7 @@ class FollowedPeer implements OperatorPeer {
     const { lastSeenMs, error } = this.#follower
     const sinceMs = wasHeard(lastSeenMs) ? lastSeenMs : this.#startMs
     const { clock, expiryMs } = this.#parts
-    const silentAfterMs = Math.min(SILENT_AFTER_MS, expiryMs / 2)
-    const isLate = error !== '' && clock.monotonic() - sinceMs >= silentAfterMs
+    const isLate = error !== '' && clock.monotonic() - sinceMs >= reportedAfterMs(expiryMs)
     if (isLate) return 'silent'
     return wasHeard(lastSeenMs) ? 'live' : 'new'
   }

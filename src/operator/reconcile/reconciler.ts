@@ -294,7 +294,8 @@ export class Reconciler {
     const { peerHealth, site, clock, clusters = NO_CLUSTERS, deaths, peersForm } = this.#parts
     const { record } = whole
     const [startMs, states] = [this.#startMs, this.#peerStates]
-    const { heard, nextMs: silentMs } = noteHeard(record, { clusters, states, startMs, clock })
+    const hearing = { ...this.#parts, clusters, states, startMs }
+    const { heard, nextMs: reportMs } = noteHeard(record, hearing)
     const facts = clusterFacts(whole, { ...this.#parts, clusters, heard })
     if (facts === undefined) {
       peerHealth.forget(record.key)
@@ -302,7 +303,7 @@ export class Reconciler {
       return { nextMs: undefined, writes: [], note: '', peers: undefined }
     }
     const { down, nextMs: ageMs = Infinity } = peerHealth.settle(facts)
-    const leastMs = Math.min(ageMs, silentMs)
+    const leastMs = Math.min(ageMs, reportMs)
     const nextMs = leastMs === Infinity ? undefined : leastMs
     const peers = peersForm() === 'none' ? undefined : printSilent(heard)
     this.#noteDeaths(facts)
