@@ -22,7 +22,10 @@ export interface FollowedClusters {
   checkOf(cluster: string, authoritativeKey: string): HealthCheck | undefined
   /** True once its records were read. */
   isKnown(cluster: string): boolean
-  /** True if the records of all clusters that delegate to this authoritative record were read and reconciled. */
+  /**
+   * True if the records of all clusters that delegate to this authoritative record were read and reconciled. What takes
+   * longer than the longest time between two reconciles is not waited for.
+   */
   readonly hasAll: (authoritativeKey: string) => boolean
 }
 

@@ -98,6 +98,7 @@ export class RemoteCluster {
   readonly #sources = new SourceIndex()
   readonly #stops: (() => void)[] = []
   readonly #groups: GroupSet
+  readonly #startMs: number
   #reconciler: RemoteReconciler | undefined
   #fault = NOT_REACHED
   #refusals = 0
@@ -114,6 +115,7 @@ export class RemoteCluster {
     const log = prefixed(local.means.log, name)
     this.#parts = parts
     this.#means = { clock, timers, random, log }
+    this.#startMs = clock.monotonic()
     this.#clockCheck = new ClockCheck(api, { clock, log })
     // A distinct field manager: the operator in that cluster uses the default name.
     const fieldManager = `sextant-primary-${shortHash(ownUid)}`
@@ -153,16 +155,25 @@ export class RemoteCluster {
     return this.#isFollowed
   }
 
-  /** True if the records of this cluster that delegate to the authoritative record were read and reconciled. */
+  /**
+   * True if the records of this cluster that delegate to the authoritative record were read and reconciled, or this took
+   * too long.
+   */
   hasAll(authoritativeKey: string): boolean {
-    const { ownUid } = this.#parts
+    const { clock } = this.#means
+    const { ownUid, bounds } = this.#parts
+    const isLate = clock.monotonic() - this.#startMs >= bounds.maxMs
+    if (!this.#isFollowed) return isLate
+    const isDone = (record: DnsRecordView): boolean => {
+      if (record.isDeleting) return true
+      if (record.asSeenByCluster(ownUid).condition('Ready') !== undefined) return true
+      // The clock of that cluster may differ from ours.
+      return isLate && Math.abs(clock.now() - Date.parse(record.created)) >= bounds.maxMs
+    }
     const records = [...this.#sources.of(authoritativeKey)].map((key) =>
       viewOf(this.#cache.get(key)),
     )
-    const isDone = (record: DnsRecordView): boolean => {
-      return record.isDeleting || record.asSeenByCluster(ownUid).condition('Ready') !== undefined
-    }
-    return this.#isFollowed && records.every((record) => record === undefined || isDone(record))
+    return records.every((record) => record === undefined || isDone(record))
   }
 
   /** As in `FollowedClusters`. */

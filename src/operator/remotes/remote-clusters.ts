@@ -51,6 +51,8 @@ interface Entry {
   id: string
   /** What is wrong with the Secret itself; '' = nothing. */
   problem: string
+  /** Why its cluster can't have its id; '' = it can, or is not known. */
+  refusal: string
   /** The last reported fault. */
   reported: string
 }
@@ -77,6 +79,7 @@ export class RemoteClusters {
   readonly #heardMs = new Map<string, number>()
   readonly #orphans: OrphanCollector
   readonly #closing = new Set<Promise<void>>()
+  readonly #startMs: number
   #ownUid = ''
   #fault = ''
   #isClosed = false
@@ -87,6 +90,7 @@ export class RemoteClusters {
     const { local, writer, mutex, settings } = parts
     const { api, log, clock, timers, random } = local.means
     this.#parts = parts
+    this.#startMs = clock.monotonic()
     this.#secrets = new Informer({
       api,
       log,
@@ -152,9 +156,14 @@ export class RemoteClusters {
 
   /** As in `FollowedClusters`. */
   hasAll(authoritativeKey: string): boolean {
+    const { local, bounds } = this.#parts
+    const isLate = local.means.clock.monotonic() - this.#startMs >= bounds.maxMs
     const isListed = this.#secrets.isSynced && this.#entries.size === this.#secrets.size
-    const entries = [...this.#entries.values()]
-    return isListed && entries.every(({ cluster }) => cluster?.hasAll(authoritativeKey))
+    if (!isListed) return isLate
+    return [...this.#entries.values()].every(({ problem, refusal, cluster }) => {
+      if (problem !== '' || refusal !== '') return true
+      return cluster?.hasAll(authoritativeKey) ?? isLate
+    })
   }
 
   #clusterOf(id: string): RemoteCluster | undefined {
@@ -230,7 +239,8 @@ export class RemoteClusters {
     const { id = '', reported = '' } = this.#entries.get(key) ?? {}
     this.#drop(key)
     const name = textOf(metadataOf(secret), 'name')
-    const entry: Entry = { secret, name, cluster: undefined, id, problem: '', reported }
+    const known = { secret, name, id, reported }
+    const entry: Entry = { ...known, cluster: undefined, problem: '', refusal: '' }
     this.#entries.set(key, entry)
     if (id !== '') this.#byId.set(id, entry)
     const config = scanInlineKubeconfig(secretText(secret, KEY))
@@ -264,7 +274,10 @@ export class RemoteClusters {
       name,
       api,
       ownUid: this.#ownUid,
-      claim: (id) => (this.#entries.get(key) === entry ? this.#claim(entry, id) : DROPPED),
+      claim: (id) => {
+        entry.refusal = this.#entries.get(key) === entry ? this.#claim(entry, id) : DROPPED
+        return entry.refusal
+      },
       hasAll: (authoritative) => this.hasAll(authoritative),
       onReconcile: (record) => {
         // A reconcile that ends after its Secret was deleted must not create the metric again.

@@ -28,7 +28,11 @@ const FORBIDDEN = statusBody(403, 'not yet', 'Forbidden')
 const NO_PATH = statusBody(404, 'the server could not find the requested resource', 'NotFound')
 const STARTING = statusBody(503, 'not all paths are installed', 'ServiceUnavailable')
 
+const MAX_MS = 900_000
+const CREATED_MS = 1_700_000_000_000
+
 const RECORD = dnsRecord({
+  metadata: { creationTimestamp: new Date(CREATED_MS).toISOString() },
   spec: { delegate: true },
   status: { conditions: [{ type: 'ReadyForDelegation', status: 'True' }] },
 })
@@ -86,7 +90,7 @@ class Stage {
       owners: new OwnerIndex(),
       resources: new ResourceRegistry(),
       site: 'here',
-      bounds: { minMs: 5000, maxMs: 900_000 },
+      bounds: { minMs: 5000, maxMs: MAX_MS },
       shares: [],
       ownUid: 'uid of dublin',
       mayWrite: () => true,
@@ -310,6 +314,19 @@ t.test(
     await pass(60)
     t.ok(remote.hasAll('a/other'), 'it has none of that host')
     t.notOk(remote.hasAll(key), 'its record is not reconciled')
+    const { clock } = stage
+    const { nowMs, monotonicMs } = clock
+    for (const { sinceMs, ageMs, isWaiting } of [
+      { sinceMs: MAX_MS - 1, ageMs: MAX_MS, isWaiting: true },
+      { sinceMs: MAX_MS, ageMs: MAX_MS - 1, isWaiting: true },
+      { sinceMs: MAX_MS, ageMs: 1 - MAX_MS, isWaiting: true },
+      { sinceMs: MAX_MS, ageMs: -MAX_MS, isWaiting: false },
+      { sinceMs: MAX_MS, ageMs: MAX_MS, isWaiting: false },
+    ]) {
+      Object.assign(clock, { nowMs: CREATED_MS + ageMs, monotonicMs: monotonicMs + sinceMs })
+      t.equal(remote.hasAll(key), !isWaiting, `${sinceMs} ms, created ${ageMs} ms ago`)
+    }
+    Object.assign(clock, { nowMs, monotonicMs })
     isWriting = true
     await pass(200)
     t.ok(remote.hasAll(key), 'its record is reconciled')

@@ -14,6 +14,7 @@ import { dnsRecord, secret } from '../../support/operator-objects.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
 const CLUSTERS_MAX = 100
+const MAX_MS = 60_000
 
 function serverOf(index: number): string {
   return `https://c${index}.example:6443`
@@ -36,6 +37,7 @@ function clusterSecret(index: number, resourceVersion = '1'): ApiObject {
 class OperatorFixture {
   readonly api = new ApiDouble()
   readonly timers = new FakeTimers()
+  readonly clock = new FakeClock()
   readonly clusters: RemoteClusters
   /** Of each connection its server, since it was looked at last. */
   readonly servers: string[] = []
@@ -56,7 +58,7 @@ class OperatorFixture {
   #held: Promise<void> = Promise.resolve()
 
   constructor(t: Test, secrets: readonly ApiObject[]) {
-    const { api, timers, warnings } = this
+    const { api, timers, clock, warnings } = this
     const log = createLogger(
       '',
       (line) => {
@@ -64,7 +66,7 @@ class OperatorFixture {
       },
       () => false,
     )
-    const means = { api, log, clock: new FakeClock(), timers, random: new Random(1) }
+    const means = { api, log, clock, timers, random: new Random(1) }
     const local = { ...means, namespaces: [] }
     this.#local = new Cluster(local, eventRecorder(local))
     this.#secrets = secrets
@@ -75,7 +77,7 @@ class OperatorFixture {
       owners: new OwnerIndex(),
       resources: new ResourceRegistry(),
       site: 'here',
-      bounds: { minMs: 5000, maxMs: 60_000 },
+      bounds: { minMs: 5000, maxMs: MAX_MS },
       shares: [],
       settings: { secretNamespace: 'system', secretLabel: 'x', leaveMs: 60_000 },
       mayWrite: () => true,
@@ -149,6 +151,7 @@ class OperatorFixture {
     for (const asked of api.asked.splice(0)) {
       const uid = this.uids.get(server) ?? `uid of ${server}`
       if (asked.isWatch) asked.stream()
+      else if (uid === 'dead') asked.fail(new Error('socket hang up'))
       else if (asked.path.endsWith(KUBE_SYSTEM)) asked.reply(200, { metadata: { uid } })
       else asked.reply(200, listBody('1', [dnsRecord({ spec: { delegate: true } })]))
     }
@@ -203,6 +206,37 @@ t.test(
     t.equal(clusters.heardMsOf(id), heardMs, 'no Secret')
   },
 )
+
+t.test('failover lists do not wait for clusters that contribute nothing', async (t) => {
+  const { data: _, ...broken } = clusterSecret(1)
+  for (const { name, others, uids, isWaiting } of [
+    { name: 'a broken Secret', others: [broken], uids: [], isWaiting: false },
+    { name: 'a second Secret', others: [clusterSecret(1)], uids: ['0'], isWaiting: false },
+    { name: 'the own cluster', others: [clusterSecret(1)], uids: ['own'], isWaiting: false },
+    { name: 'a dead cluster', others: [clusterSecret(1)], uids: ['dead'], isWaiting: true },
+  ]) {
+    const fixture = new OperatorFixture(t, [clusterSecret(0), ...others])
+    const { clusters, clock } = fixture
+    fixture.uids.set(serverOf(0), '0')
+    for (const uid of uids) fixture.uids.set(serverOf(1), uid)
+    clusters.start()
+    await fixture.pass(3)
+    t.equal(clusters.hasAll('a/other'), !isWaiting, name)
+    clock.pass(MAX_MS - 1)
+    t.equal(clusters.hasAll('a/other'), !isWaiting, name)
+    clock.pass(1)
+    t.ok(clusters.hasAll('a/other'), `${name}, after --max-requeue-time`)
+  }
+})
+
+t.test('failover lists do not wait for Secrets that cannot be listed', async (t) => {
+  const { clusters, clock } = new OperatorFixture(t, [])
+  clusters.start()
+  clock.pass(MAX_MS - 1)
+  t.notOk(clusters.hasAll('a/other'))
+  clock.pass(1)
+  t.ok(clusters.hasAll('a/other'), 'after --max-requeue-time')
+})
 
 t.test('a cluster is followed while there is a Secret of it', async (t) => {
   const broken = (index: number) => {
