@@ -41,10 +41,18 @@ export function markPartial(
 ): OwnerFacts {
   const { failover } = facts.settings
   if (failover === undefined || hasAll(authoritativeKey(record))) return facts
-  const parts = authoritative === undefined ? [] : readOwnedParts(authoritative)
-  const before = parts.find(({ owner }) => owner.id === record.ownerId)
+  const before = partOf(record, authoritative)
   const wasWhole = before?.settings.failover === failover && before.isPartial !== true
   return wasWhole ? facts : { ...facts, isPartial: true }
+}
+
+/** Returns what a delegating record contributes at present; undefined = nothing, or not known. */
+export function partOf(
+  { ownerId }: DnsRecordView,
+  authoritative: DnsRecordView | undefined,
+): OwnedPart | undefined {
+  const parts = authoritative === undefined ? [] : readOwnedParts(authoritative)
+  return parts.find(({ owner }) => owner.id === ownerId)
 }
 
 /**

@@ -21,6 +21,7 @@ import { readClusterUid } from '../cluster/cluster-uid.ts'
 import { ObjectCache, trimObject } from '../cluster/object-cache.ts'
 import { watchInputs } from '../cluster/watch-inputs.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
+import { partOf } from '../delegation/contribution.ts'
 import type { KeyedMutex } from '../delegation/keyed-mutex.ts'
 import type { OwnerIndex } from '../delegation/owner-index.ts'
 import { SourceIndex } from '../delegation/source-index.ts'
@@ -361,8 +362,17 @@ export class RemoteCluster {
     }
     this.#parts.onReconcile(key)
     const record = viewOf(this.#cache.get(key))
-    const endsInMs = record && drainEndsInMs(record, this.#means.clock.now())
-    return { againMs: requeueAfterMs(endsInMs, this.#parts.bounds) }
+    const changesInMs = record && this.#changesInMs(record)
+    return { againMs: requeueAfterMs(changesInMs, this.#parts.bounds) }
+  }
+
+  /** Time until a record may contribute something else without an event; undefined = never. */
+  #changesInMs(record: DnsRecordView): number | undefined {
+    const { local, bounds } = this.#parts
+    const part = partOf(record, local.record(authoritativeKey(record)))
+    // No event says that all clusters have contributed.
+    if (part?.isPartial === true) return bounds.minMs
+    return drainEndsInMs(record, this.#means.clock.now())
   }
 
   async #writeStatus(record: DnsRecordView, status: ApiObject): Promise<void> {

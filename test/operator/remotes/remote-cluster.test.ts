@@ -18,9 +18,12 @@ import {
   statusBody,
   turns,
 } from '../../support/api-double.ts'
+import { annotated } from '../../support/cluster-server.ts'
+import { AUTHORITATIVE, address, HOST } from '../../support/delegation-fixture.ts'
 import { eventRecorder } from '../../support/event-recorder.ts'
 import { dnsRecord, secret } from '../../support/operator-objects.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
+import { DelegationSimulation } from '../delegation-simulation.ts'
 
 const PLACE = 'https://boston'
 const UID = shortHash('uid of boston')
@@ -57,6 +60,8 @@ class Stage {
   /** Authoritative records whose health check changed. */
   readonly checked: string[] = []
   readonly lines: string[] = []
+  /** Number of reconciles that succeeded. */
+  reconciles = 0
   watch: Stream | undefined
   readonly #local: Cluster
   readonly #localApi = new ApiDouble()
@@ -74,11 +79,13 @@ class Stage {
     this.api.place = PLACE
   }
 
-  async begin(t: Test): Promise<RemoteCluster> {
+  /** `own`: DNSRecords of the local cluster. */
+  async begin(t: Test, own: readonly object[] = []): Promise<RemoteCluster> {
     this.#local.start()
     await turns()
     for (const asked of this.#localApi.asked.splice(0)) {
-      asked.reply(200, listBody('1', LOCAL[asked.path.split('/').at(-1) ?? ''] ?? []))
+      const lists = { ...LOCAL, dnsrecords: own }
+      asked.reply(200, listBody('1', lists[asked.path.split('/').at(-1) ?? ''] ?? []))
     }
     await this.#local.synced()
     const remote = new RemoteCluster({
@@ -100,7 +107,7 @@ class Stage {
       },
       hasAll: () => true,
       onCheck: (key) => this.checked.push(key),
-      onReconcile: () => {},
+      onReconcile: () => this.reconciles++,
       onForget: () => {},
     })
     t.teardown(async () => {
@@ -332,6 +339,27 @@ t.test(
     t.ok(remote.hasAll(key), 'its record is reconciled')
   },
 )
+
+t.test('a record whose failover list waits for other clusters is reconciled soon', async (t) => {
+  for (const isChicagoUp of [false, true]) {
+    const simulation = new DelegationSimulation()
+    const dublin = simulation.add('dublin')
+    const [boston, chicago] = ['boston', 'chicago'].map((name) => simulation.add(name, 'secondary'))
+    chicago!.isUp = isChicagoUp
+    boston!.delegate('app', [address(HOST, '192.0.2.1')])
+    const listed = { 'sextant.io/failover': 'GEO-EU: spare' }
+    boston!.cluster.put(annotated(boston!.cluster.stored('a/app')!, listed))
+    await simulation.pass(2)
+    const record = boston!.cluster.stored('a/app')!
+    const stage = new Stage()
+    await stage.begin(t, [dublin.cluster.stored(`a/${AUTHORITATIVE}`)!])
+    await stage.pass(60, (asked) => {
+      if (isOfNamespace(asked)) asked.reply(200, { metadata: { uid: 'uid of boston' } })
+      else asked.reply(200, asked.method === 'PATCH' ? record : listBody('9', [record]))
+    })
+    t.equal(stage.reconciles > 5, !isChicagoUp, `${stage.reconciles} reconciles`)
+  }
+})
 
 t.test(
   'statuses that failed while a cluster was unavailable are written when it returns',
