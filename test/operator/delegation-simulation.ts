@@ -42,6 +42,8 @@ export class SimulatedSite {
   /** Other clusters whose records were read since the start. */
   readonly #read = new Set<string>()
   readonly #remotes = new Map<SimulatedSite, RemoteReconciler>()
+  /** Milliseconds until the next reconcile of each record, as its last one wanted. */
+  readonly againMs = new Map<string, number | undefined>()
   /** False: the operator does nothing, and no other cluster can reach the API server. */
   isUp = true
 
@@ -187,7 +189,7 @@ export class SimulatedSite {
   async reconcile(): Promise<void> {
     if (!this.isUp) return
     const keys = () => [...this.cluster.records.keys()].sort()
-    for (const key of keys()) await this.#reconciler.reconcile(key)
+    for (const key of keys()) this.againMs.set(key, await this.#reconciler.reconcile(key))
     for (const [other, reconciler] of this.#remotes) {
       if (!other.isUp) continue
       this.#read.add(other.name)

@@ -17,6 +17,7 @@ import type { OwnerFacts } from './contribution.ts'
 import { sortTargets } from './endpoint-states.ts'
 import { type EndpointPlan, isSameSet, planEndpoints } from './plan-endpoints.ts'
 import {
+  drainEndMs,
   findRest,
   type OwnedPart,
   readOwnedParts,
@@ -134,7 +135,8 @@ export function planDecided(
 ): AuthoritativePlan {
   const parts = readOwnedParts(authoritative)
   const decided = parts.map(decidedOf)
-  if (parts.every((part, i) => isSame(part.decided, decided[i]))) {
+  const hasEnded = parts.map(drainEndMs).some((ms) => ms > -Infinity && ms <= scene.timeMs)
+  if (!hasEnded && parts.every((part, i) => isSame(part.decided, decided[i]))) {
     const annotation = authoritative.annotation(SITES_ANNOTATION)
     return { endpoints: authoritative.endpointObjects, annotation, isChanged: false, note: '' }
   }

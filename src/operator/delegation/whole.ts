@@ -238,11 +238,14 @@ function membersOf(part: OwnedPart, rootHost: string, timeMs: number): Member[] 
   })
 }
 
-/** True if the settings of the part ask for a drain that has not ended. */
-function isDrained({ settings }: OwnedPart, timeMs: number): boolean {
-  if (settings.drain === undefined) return false
-  const until = settings['drain-until']
-  return until === undefined || timeMs < (scanTime(until) ?? Infinity)
+function isDrained(part: OwnedPart, timeMs: number): boolean {
+  return timeMs < drainEndMs(part)
+}
+
+/** Time at which the drain ends that the settings of the part ask for; Infinity = never, -Infinity = no drain. */
+export function drainEndMs({ settings }: OwnedPart): number {
+  if (settings.drain === undefined) return Number.NEGATIVE_INFINITY
+  return scanTime(settings['drain-until'] ?? '') ?? Number.POSITIVE_INFINITY
 }
 
 /** What no part has: endpoints without an owner, or of owners whose parts are not known. */

@@ -24,7 +24,7 @@ import { planDelegate } from '../delegation/plan-delegate.ts'
 import { planDepartures, planFinalize } from '../delegation/plan-finalize.ts'
 import { planServe } from '../delegation/plan-serve.ts'
 import { StatusWriteThrottle } from '../delegation/status-write-throttle.ts'
-import { departedOwners, type OwnedPart } from '../delegation/whole.ts'
+import { departedOwners, drainEndMs, type OwnedPart, readOwnedParts } from '../delegation/whole.ts'
 import { type GroupDirectory, NO_GROUPS } from '../groups/group-set.ts'
 import type { HealthFacts, PeerHealth } from '../peers/peer-health.ts'
 import { PeerStateStore } from '../peers/peer-state-store.ts'
@@ -303,12 +303,15 @@ export class Reconciler {
       return { nextMs: undefined, writes: [], note: '', peers: undefined }
     }
     const { down, nextMs: ageMs = Infinity } = peerHealth.settle(facts)
-    const leastMs = Math.min(ageMs, reportMs)
+    const timeMs = clock.now()
+    const drainsMs = readOwnedParts(record).map((part) => drainEndMs(part) - timeMs)
+    const endsMs = drainsMs.filter((ms) => ms > 0).map((ms) => clock.monotonic() + ms)
+    const leastMs = Math.min(ageMs, reportMs, ...endsMs)
     const nextMs = leastMs === Infinity ? undefined : leastMs
     const peers = peersForm() === 'none' ? undefined : printSilent(heard)
     this.#noteDeaths(facts)
     const decide = (part: OwnedPart) => decidedOf(part, down, whole.rootHost)
-    const plan = planDecided(record, decide, { site, timeMs: clock.now() })
+    const plan = planDecided(record, decide, { site, timeMs })
     // Without the endpoints that have no room, their owners would add them again.
     if (plan.note !== '') return { nextMs, writes: [], note: plan.note, peers }
     return { nextMs, writes: writeAuthoritative(record, record, plan), note: '', peers }

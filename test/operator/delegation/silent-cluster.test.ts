@@ -3,6 +3,7 @@ import { SITES_ANNOTATION } from '../../../src/dnsrecord/site-facts.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import { expandRecord } from '../../../src/sources/kubernetes/expand-record.ts'
 import { boundsOf, type CheckTimes } from '../../peering/quorum/simulated-probes.ts'
+import { annotated } from '../../support/cluster-server.ts'
 import { AUTHORITATIVE, address, HOST } from '../../support/delegation-fixture.ts'
 import { at } from '../../support/operator-objects.ts'
 import { DelegationSimulation, type SimulatedSite } from '../delegation-simulation.ts'
@@ -267,6 +268,23 @@ t.test('an address that is ours too is served, and no Event says that it is down
   it.others[0]!.isUp = true
   await it.simulation.pass(5)
   t.strictSame(it.simulation.happenings, [down, `AddressUp: ${BOSTON} of boston is up`])
+})
+
+t.test('a drain of a cluster that is silent since then ends at its time', async (t) => {
+  const it = await stage({ count: 3 })
+  it.dublin.cluster.records.delete('a/app')
+  const { cluster } = it.others[0]!
+  const until = new Date(it.simulation.clock.now() + 20_000).toISOString()
+  const drain = { 'sextant.io/drain': 'racks move', 'sextant.io/drain-until': until }
+  cluster.put(annotated(cluster.stored('a/app')!, drain))
+  await it.simulation.pass(5)
+  for (const one of it.others) one.isUp = false
+  it.dublin.restart()
+  await it.simulation.pass(14)
+  t.equal(served(it.dublin), CHICAGO, 'before')
+  t.equal(it.dublin.againMs.get(`a/${AUTHORITATIVE}`), 5000, 'reconciled at its time')
+  await it.simulation.pass(2)
+  t.equal(served(it.dublin), `${BOSTON},${CHICAGO}`, 'after')
 })
 
 t.test('the health check of any of the records holds', async (t) => {
