@@ -25,7 +25,7 @@ import { HostChecks } from './host-checks.ts'
 
 /** Interval of the checks which sites are heard. */
 const CHECK_MS = 1000
-/** Reasons in records. An address keeps its first one while it is down, because each change is a write. */
+/** Reasons in records. An address keeps its first finding while it is down, because each change is a write. */
 const REASONS: Readonly<Record<DecidedBy, string>> = {
   home: 'its site reports it',
   'this site': 'this site does not reach it',
@@ -105,12 +105,22 @@ interface Group {
 
 interface Known {
   readonly group: Group
-  /** Addresses that were down at `openedMs`, which is monotonic milliseconds. */
+  /** Addresses that checks had found down at `openedMs`, which is monotonic milliseconds. */
   wasDown: ReadonlySet<string>
   openedMs: number
   uncheckedSites: ReadonlySet<string>
   /** Addresses that are down, with the reasons. */
   down: ReadonlyMap<string, string>
+}
+
+/** An address of peers that went down or up. */
+interface AddressChange {
+  readonly address: string
+  /** The sites that have it. */
+  readonly sites: readonly string[]
+  readonly isDown: boolean
+  /** Why it is or was down. */
+  readonly reason: string
 }
 
 /** Decides about the health of the addresses that peers report, as a plain server does: see HealthQuorum. */
@@ -142,10 +152,10 @@ export class PeerHealth {
     if (uncheckedSites.size < known.uncheckedSites.size) {
       // Their addresses are probed from here on.
       known.openedMs = nowMs
-      const found = [...known.down].filter(([, reason]) => reason !== SILENT)
-      known.wasDown = new Set(found.map(([address]) => address))
+      known.wasDown = foundIn(known.down)
     }
     known.uncheckedSites = uncheckedSites
+    const wasOut = group.memory.outOf(key)
     const earlier = this.#earlierOf(key, known)
     if (nowMs >= earlier.heardMs) probing?.recall(key, [])
     const settled = group.quorum.settle({
@@ -172,7 +182,12 @@ export class PeerHealth {
     const wasDown = known.down
     const maySilence = !isBeginning && facts.isCheckMissing !== true
     known.down = this.#downOf({ own, siteStates }, settled, known, { silent, maySilence })
-    this.#recordEvents({ publishing, own, siteStates }, wasDown, known.down)
+    const changes = changesOf({ own, siteStates }, wasDown, known.down)
+    this.#recordEvents(record, changes)
+    const isOut = group.memory.outOf(key)
+    // The quorum logs its own decisions.
+    const bySilence = changes.filter(({ address }) => wasOut.has(address) === isOut.has(address))
+    logSilence(group.quorum, bareHost(rootHost), bySilence, silent)
     const isExporter = checkedKey === key || checkedKey === ''
     return {
       down: known.down,
@@ -211,36 +226,22 @@ export class PeerHealth {
     const down = new Map<string, string>()
     for (const [address, endpoints] of findForeign({ own, siteStates })) {
       const { outcome, by } = decisions.get(address) ?? { outcome: 'unknown', by: 'nothing' }
-      if (outcome === 'down') down.set(address, before.get(address) ?? REASONS[by])
+      const reason = before.get(address) ?? SILENT
+      if (outcome === 'down') down.set(address, reason === SILENT ? REASONS[by] : reason)
       if (outcome === 'down' || outcome === 'up') continue
       const isKept = before.has(address) && endpoints.every(({ site }) => uncheckedSites.has(site))
       const isSilent = endpoints.every(({ site }) => silent.has(site))
-      if (isKept || (isSilent && (before.has(address) || maySilence)))
-        down.set(address, before.get(address) ?? SILENT)
+      if (isKept || (isSilent && (before.has(address) || maySilence))) down.set(address, reason)
     }
     return down
   }
 
-  /** Records an Event for each address of peers that went down or up, except for addresses that are ours too. */
-  #recordEvents(
-    {
-      publishing: { record },
-      own,
-      siteStates,
-    }: Pick<HealthFacts, 'publishing' | 'own' | 'siteStates'>,
-    before: ReadonlyMap<string, string>,
-    after: ReadonlyMap<string, string>,
-  ): void {
-    const { events } = this.#parts
-    if (events === undefined || before.size + after.size === 0) return
-    const ours = new Set(listTargets(own))
-    for (const [address, endpoints] of findForeign({ own, siteStates })) {
-      if (before.has(address) === after.has(address) || ours.has(address)) continue
-      const sites = [...new Set(endpoints.map(({ site }) => site))].sort().join(', ')
-      const reason = after.get(address)
-      const note = `${address} of ${sites} is ${reason === undefined ? 'up' : `down: ${reason}`}`
-      const change = reason === undefined ? UP_EVENT : DOWN_EVENT
-      events.record(subjectOf(record), { ...change, action: 'Decide', note })
+  #recordEvents(record: DnsRecordView, changes: readonly AddressChange[]): void {
+    for (const { address, sites, isDown, reason } of changes) {
+      const health = isDown ? `down: ${reason}` : 'up'
+      const note = `${address} of ${sites.join(', ')} is ${health}`
+      const change = isDown ? DOWN_EVENT : UP_EVENT
+      this.#parts.events?.record(subjectOf(record), { ...change, action: 'Decide', note })
     }
   }
 
@@ -258,8 +259,8 @@ export class PeerHealth {
     probing?.recall(key, observed)
     const group = this.#groups.get(id) ?? this.#openGroup(id, followed, quorum)
     group.keys.add(key)
-    const wasDown = new Set(down.keys())
-    if (down.size > 0) group.memory.note(key, wasDown)
+    const wasDown = foundIn(down)
+    if (wasDown.size > 0) group.memory.note(key, wasDown)
     const openedMs = clock.monotonic()
     const opened = { group, down, wasDown, openedMs, uncheckedSites: NO_SITES }
     this.#known.set(key, opened)
@@ -298,6 +299,46 @@ export class PeerHealth {
       if (quorum.check()) for (const key of keys) this.#parts.onEvent(key)
     }
   }
+}
+
+/** Addresses of peers that went down or up, except for those that are ours too: these are served in any case. */
+function changesOf(
+  facts: Pick<HealthFacts, 'own' | 'siteStates'>,
+  before: ReadonlyMap<string, string>,
+  after: ReadonlyMap<string, string>,
+): readonly AddressChange[] {
+  if (before.size + after.size === 0) return []
+  const ours = new Set(listTargets(facts.own))
+  return [...findForeign(facts)].flatMap(([address, endpoints]) => {
+    if (before.has(address) === after.has(address) || ours.has(address)) return []
+    const sites = [...new Set(endpoints.map(({ site }) => site))].sort()
+    const isDown = after.has(address)
+    return [{ address, sites, isDown, reason: (isDown ? after : before).get(address)! }]
+  })
+}
+
+function logSilence(
+  quorum: HealthQuorum,
+  host: string,
+  changes: readonly AddressChange[],
+  silent: ReadonlyMap<string, string>,
+): void {
+  for (const { address, sites, isDown, reason } of changes) {
+    if (reason !== SILENT) continue
+    const answering = sites.filter((site) => !silent.has(site)).join(', ')
+    const why = isDown
+      ? [...new Set(sites.map((site) => silent.get(site)))].join(', ')
+      : answering === ''
+        ? 'a health check finds it up'
+        : `its site ${answering} is no longer silent`
+    quorum.report(`${address} of ${host}`, isDown, why)
+  }
+}
+
+/** The addresses that checks found down. The silence of a site is no finding. */
+function foundIn(down: ReadonlyMap<string, string>): ReadonlySet<string> {
+  const found = [...down].filter(([, reason]) => reason !== SILENT)
+  return new Set(found.map(([address]) => address))
 }
 
 function findingsOf({ down, up }: OwnHealth): ReadonlyMap<string, 'up' | 'down'> {

@@ -386,14 +386,24 @@ export class HealthQuorum {
     return a.ageMs < b.ageMs
   }
 
+  /** Logs that an address is taken out or served again for a reason that is no decision about its health. */
+  report(name: string, isOut: boolean, reason: string): void {
+    if (this.#logged++ < LOGGED_MAX) this.#logOut(name, isOut, reason)
+  }
+
+  #logOut(name: string, isOut: boolean, reason: string): void {
+    const { log } = this.#parts
+    if (isOut) log.warning(`${name} is taken out: ${reason}`)
+    else log.info(`${name} is served again: ${reason}`)
+  }
+
   /** Logs what changed, whatever decided it. */
   #report(name: string, isOut: Change, isDisputed: Change, statements: Statements): void {
     if (isOut.before === isOut.after && isDisputed.before === isDisputed.after) return
     if (this.#logged++ >= LOGGED_MAX) return
     const { log } = this.#parts
     const said = printStatements(statements)
-    if (isOut.after && !isOut.before) log.warning(`${name} is taken out: ${said}`)
-    if (!isOut.after && isOut.before) log.info(`${name} is served again: ${said}`)
+    if (isOut.after !== isOut.before) this.#logOut(name, isOut.after, said)
     if (isDisputed.after && !isDisputed.before) log.warning(`sites disagree about ${name}: ${said}`)
     if (!isDisputed.after && isDisputed.before)
       log.info(`sites no longer disagree about ${name}: ${said}`)

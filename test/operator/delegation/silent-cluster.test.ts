@@ -287,6 +287,28 @@ t.test('a drain of a cluster that is silent since then ends at its time', async 
   t.equal(served(it.dublin), `${BOSTON},${CHICAGO}`, 'after')
 })
 
+t.test('the log says once that silence removes an address, and that it returns', async (t) => {
+  const it = await stage({ silentMs: 60_000, checked: [] })
+  const takeLines = (): readonly string[] => {
+    const lines = it.simulation.log.filter((line) => / is (taken|served)/.test(line))
+    it.simulation.log.length = 0
+    return lines.map((line) => line.replace(/^\[(\w+)\] dublin: /, '$1 '))
+  }
+  it.others[0]!.delegate('app', [address(HOST, OURS, BOSTON)])
+  it.others[0]!.isUp = false
+  await it.simulation.pass(70)
+  t.strictSame(takeLines(), [
+    `WARNING ${BOSTON} of ${HOST} is taken out: its site boston is silent for longer than silent-site allows`,
+  ])
+  it.dublin.restart()
+  await it.simulation.pass(30)
+  t.strictSame(takeLines(), [], 'the next leader does not repeat it')
+  it.others[0]!.isUp = true
+  await it.simulation.pass(5)
+  const up = `INFO ${BOSTON} of ${HOST} is served again: its site boston is no longer silent`
+  t.strictSame(takeLines(), [up])
+})
+
 t.test('the health check of any of the records holds', async (t) => {
   for (const name of ['dublin', 'boston', 'chicago']) {
     const it = await stage({ count: 3, checked: [name] })
