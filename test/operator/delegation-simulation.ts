@@ -46,6 +46,8 @@ export class SimulatedSite {
   readonly againMs = new Map<string, number | undefined>()
   /** False: the operator does nothing, and no other cluster can reach the API server. */
   isUp = true
+  /** False: no operator runs, although the API server answers. */
+  hasOperator = true
 
   constructor(name: string, role: DelegationRole, simulation: DelegationSimulation, site = name) {
     this.name = name
@@ -183,11 +185,11 @@ export class SimulatedSite {
     for (const { isUp, name } of this.#remotes.keys()) {
       if (isUp && isAsking) this.#heardMs.set(name, nowMs)
     }
-    if (this.isUp) await this.#timers.advance(ms)
+    if (this.isUp && this.hasOperator) await this.#timers.advance(ms)
   }
 
   async reconcile(): Promise<void> {
-    if (!this.isUp) return
+    if (!this.isUp || !this.hasOperator) return
     const keys = () => [...this.cluster.records.keys()].sort()
     for (const key of keys()) this.againMs.set(key, await this.#reconciler.reconcile(key))
     for (const [other, reconciler] of this.#remotes) {
