@@ -85,7 +85,6 @@ export function clusterFacts(whole: Publishing, scene: ClusterScene): HealthFact
     ...ids.map((id) => clusters.checkOf(id, record.key)),
   ]
   const healthCheck = checks.find((check) => check !== undefined)
-  const unread = states.filter(({ exporter }) => !clusters.isKnown(exporter))
   const endpoints = ours.flatMap((part) => validOf(part, rootHost))
   const wasChecked = foreign.some(({ owner, isChecked }) => {
     return isChecked === true && !clusters.isKnown(owner.cluster)
@@ -94,7 +93,6 @@ export function clusterFacts(whole: Publishing, scene: ClusterScene): HealthFact
     publishing: { ...whole, content: { ...whole.content, endpoints, healthCheck } },
     followed: states.map(({ site, exporter }) => new ClusterPeer(exporter, site, clusters)),
     quorum: 0,
-    uncheckedSites: new Set(healthCheck === undefined ? unread.map(({ site }) => site) : []),
     isCheckMissing: healthCheck === undefined && wasChecked,
     silentMs: Math.max(silentMs, SILENT_MS_MIN),
     own: ours.flatMap((part) => endpointsOf(part, scene.site, rootHost)),

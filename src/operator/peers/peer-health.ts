@@ -34,7 +34,6 @@ const REASONS: Readonly<Record<DecidedBy, string>> = {
   start: 'it was down before the operator started',
   nothing: '',
 }
-const NO_SITES: ReadonlySet<string> = new Set()
 export const SILENT = 'its site is silent'
 /** As for our own addresses. */
 const UP_EVENT = { type: 'Normal', reason: 'AddressUp' } as const
@@ -68,11 +67,9 @@ export interface HealthFacts {
   readonly quorum?: number
   /** Missing = the silence that is set for sites. */
   readonly silentMs?: number
-  /** Sites whose health checks are not known since the start: what was decided about their addresses is kept. */
-  readonly uncheckedSites?: ReadonlySet<string>
   /**
-   * True if only a health check that this operator cannot read yet holds: the last operator may have found addresses up,
-   * so silence removes no more of them.
+   * True if only a health check that this operator cannot read yet holds. What the check found before counts: addresses
+   * that were down are kept down, and silence removes no others.
    */
   readonly isCheckMissing?: boolean
   readonly own: readonly PeerEndpoint[]
@@ -108,7 +105,7 @@ interface Known {
   /** Addresses that checks had found down at `openedMs`, which is monotonic milliseconds. */
   wasDown: ReadonlySet<string>
   openedMs: number
-  uncheckedSites: ReadonlySet<string>
+  isCheckMissing: boolean
   /** Addresses that are down, with the reasons. */
   down: ReadonlyMap<string, string>
 }
@@ -140,7 +137,7 @@ export class PeerHealth {
 
   settle(facts: HealthFacts): PeerDecisions {
     const { publishing, health, siteStates, silentMs = this.#parts.silentMs } = facts
-    const { uncheckedSites = NO_SITES } = facts
+    const { isCheckMissing = false } = facts
     const { clock, probing } = this.#parts
     const { record, rootHost } = publishing
     const { key } = record
@@ -149,12 +146,11 @@ export class PeerHealth {
     const ofRecord = { publishing, own: facts.own, findings: findingsOf(health) }
     const { own, findings, checkedKey, observed: before } = this.#hosts.put(ofRecord)
     const nowMs = clock.monotonic()
-    if (uncheckedSites.size < known.uncheckedSites.size) {
-      // Their addresses are probed from here on.
+    if (isCheckMissing !== known.isCheckMissing) {
       known.openedMs = nowMs
       known.wasDown = foundIn(known.down)
+      known.isCheckMissing = isCheckMissing
     }
-    known.uncheckedSites = uncheckedSites
     const wasOut = group.memory.outOf(key)
     const earlier = this.#earlierOf(key, known)
     if (nowMs >= earlier.heardMs) probing?.recall(key, [])
@@ -180,7 +176,7 @@ export class PeerHealth {
       ...siteStates.map(({ seenMs }) => seenMs + silentMs).filter((ms) => ms > nowMs),
     )
     const wasDown = known.down
-    const maySilence = !isBeginning && facts.isCheckMissing !== true
+    const maySilence = !isBeginning && !isCheckMissing
     known.down = this.#downOf({ own, siteStates }, settled, known, { silent, maySilence })
     const changes = changesOf({ own, siteStates }, wasDown, known.down)
     this.#recordEvents(record, changes)
@@ -213,7 +209,7 @@ export class PeerHealth {
   #downOf(
     { own, siteStates }: Pick<HealthFacts, 'own' | 'siteStates'>,
     { decisions }: Settled,
-    { down: before, uncheckedSites }: Known,
+    { down: before }: Known,
     {
       silent,
       maySilence,
@@ -229,9 +225,8 @@ export class PeerHealth {
       const reason = before.get(address) ?? SILENT
       if (outcome === 'down') down.set(address, reason === SILENT ? REASONS[by] : reason)
       if (outcome === 'down' || outcome === 'up') continue
-      const isKept = before.has(address) && endpoints.every(({ site }) => uncheckedSites.has(site))
       const isSilent = endpoints.every(({ site }) => silent.has(site))
-      if (isKept || (isSilent && (before.has(address) || maySilence))) down.set(address, reason)
+      if (isSilent && (before.has(address) || maySilence)) down.set(address, reason)
     }
     return down
   }
@@ -262,14 +257,15 @@ export class PeerHealth {
     const wasDown = foundIn(down)
     if (wasDown.size > 0) group.memory.note(key, wasDown)
     const openedMs = clock.monotonic()
-    const opened = { group, down, wasDown, openedMs, uncheckedSites: NO_SITES }
+    const opened = { group, down, wasDown, openedMs, isCheckMissing: false }
     this.#known.set(key, opened)
     return opened
   }
 
-  #earlierOf(key: string, { wasDown, openedMs }: Known): EarlierDecisions {
+  #earlierOf(key: string, { wasDown, openedMs, isCheckMissing }: Known): EarlierDecisions {
     const check = this.#parts.probing === undefined ? undefined : this.#hosts.checkOf(key)
-    return earlierDecisions(wasDown, openedMs, check)
+    const earlier = earlierDecisions(wasDown, openedMs, check)
+    return isCheckMissing ? { ...earlier, probedMs: Infinity } : earlier
   }
 
   #openGroup(id: string, peers: HealthFacts['followed'], quorum = this.#parts.quorum): Group {

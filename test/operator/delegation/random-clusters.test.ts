@@ -201,13 +201,15 @@ t.test('random clusters whose API servers and applications die, and leaders chan
   const once = { site: 1, seconds: 20, downS: 0, isNextChanging: false }
   const schedule = (checked: readonly number[], ...steps: readonly Partial<Step>[]): [Schedule] => {
     const whole = steps.map((step): Step => ({ ...once, kind: 'API server', ...step }))
-    return [{ primaries: [true, false], checked, steps: whole }]
+    return [{ primaries: [true, false, false], checked, steps: whole }]
   }
   const examples = [
     schedule([0, 1], { kind: 'application', seconds: 27 }),
     schedule([], { seconds: 60 }),
     // Only the silent cluster has the check.
     schedule([1], {}, { kind: 'leader', site: 0 }),
+    // The check of a cluster that is silent now found the address of another one down.
+    schedule([2], { kind: 'application' }, { site: 2 }, { kind: 'leader', site: 0 }),
     // The silent cluster returns while no leader runs.
     schedule([], { seconds: 9 }, { kind: 'leader', site: 0, downS: 8, isNextChanging: true }),
   ]
