@@ -145,6 +145,7 @@ export class HealthQuorum {
     const decided = this.#decide(facts, ages, foreign)
     const ours = new Set([...ownFindings.keys(), ...listTargets(facts.own)])
     this.#watch(facts, findProbed(new Map([...foreign].filter(([address]) => !ours.has(address)))))
+    const served = servedAsOurs(facts)
     const wasDown = memory.downOf(id)
     const wasOut = memory.outOf(id)
     const wasDisputed = this.#disputed.get(id) ?? NONE
@@ -162,10 +163,13 @@ export class HealthQuorum {
       decisions.set(address, { outcome, by, reason: reasonOf(one, context) })
       // What its own site reports down is no decision of other sites.
       const isTakenOut = outcome === 'down' && by !== 'home'
+      const isOut = {
+        before: wasOut.has(address),
+        after: outcome === 'down' && !served.has(address),
+      }
       if (isTakenOut) down.add(address)
-      if (outcome === 'down') out.add(address)
+      if (isOut.after) out.add(address)
       if (isDisputed) disputed.add(address)
-      const isOut = { before: wasOut.has(address), after: outcome === 'down' }
       const isInDispute = { before: wasDisputed.has(address), after: isDisputed }
       this.#report(`${address} of ${host}`, isOut, isInDispute, statements)
       // If its own site reports it down meanwhile, it is not served again.
@@ -408,6 +412,12 @@ export class HealthQuorum {
     if (!isDisputed.after && isDisputed.before)
       log.info(`sites no longer disagree about ${name}: ${said}`)
   }
+}
+
+/** Returns our own addresses that are not down: they are served even if a peer has them too and they are down there. */
+function servedAsOurs({ own, ownFindings }: QuorumHost): ReadonlySet<string> {
+  const targets = listTargets(own.filter(({ health }) => health !== 'down'))
+  return new Set(targets.filter((target) => ownFindings.get(target) !== 'down'))
 }
 
 /** Where clients would get nothing else, they get what this site reaches, although other sites do not. */

@@ -13,7 +13,7 @@ export class QuorumMemory {
   readonly ages = new FindingAges()
   /** Addresses that a quorum found down, of hosts that were settled. */
   readonly #down = new Map<string, ReadonlySet<string>>()
-  /** All addresses of peers that are down, whatever decided it: what the log says. */
+  /** All addresses of peers that are down, whatever decided it, and not served as ours: what the log says. */
   readonly #out = new Map<string, ReadonlySet<string>>()
   readonly #earlier: DownByHost
   /** Those of `#earlier` whose hosts were not settled yet. */
@@ -46,9 +46,9 @@ export class QuorumMemory {
     return this.#out.get(id) ?? this.downOf(id)
   }
 
-  /** `out`: all that are down, also those that their own sites report down. */
+  /** `out`: all that are out of service, also those that their own sites report down. */
   note(id: string, down: ReadonlySet<string>, out: ReadonlySet<string> = down): void {
-    if (out.size === 0) this.#out.delete(id)
+    if (out.size + down.size === 0) this.#out.delete(id)
     else this.#out.set(id, out)
     const before = this.downOf(id)
     const isSame = before.size === down.size && [...before].every((one) => down.has(one))

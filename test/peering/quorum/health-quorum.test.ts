@@ -1,7 +1,9 @@
 import t from 'tap'
 import type { EndpointHealth, SiteState } from '../../../src/peering/peer-endpoint.ts'
 import { HealthQuorum } from '../../../src/peering/quorum/health-quorum.ts'
+import { QuorumMemory } from '../../../src/peering/quorum/quorum-memory.ts'
 import { endpoint } from '../../support/peer-text.ts'
+import { FakeClock } from '../../support/setup.ts'
 import { ADDRESS, HOST, setUp, ToyPeer } from './quorum-stage.ts'
 
 t.test('addresses of peers are watched, and ours are not', async (t) => {
@@ -53,6 +55,48 @@ t.test('what its own site reports down is no decision of others', async (t) => {
   t.equal(quorum.status.down, 0)
   t.match(lines, [/is taken out: rome \(home\) down/])
 })
+
+t.test('an address that others find down and that is served as ours is not out', async (t) => {
+  const memory = new QuorumMemory(new FakeClock())
+  memory.note(HOST, new Set([ADDRESS]), new Set())
+  t.equal(memory.outOf(HOST).size, 0)
+  memory.note(HOST, new Set([ADDRESS]))
+  t.strictSame([...memory.outOf(HOST)], [ADDRESS])
+})
+
+t.test(
+  'the log does not say that an address is taken out which is served as ours too',
+  async (t) => {
+    for (const { name, own, health = undefined, isLogged } of [
+      { name: 'not probed', own: endpoint({ targets: [ADDRESS] }), isLogged: false },
+      { name: 'up', own: endpoint({ targets: [ADDRESS] }), health: 'up', isLogged: false },
+      { name: 'down', own: endpoint({ targets: [ADDRESS] }), health: 'down', isLogged: true },
+      { name: 'drained', own: endpoint({ targets: [ADDRESS], health: 'down' }), isLogged: true },
+      { name: 'another address', own: endpoint(), isLogged: true },
+    ] as const) {
+      const { quorum, rome, lines } = setUp()
+      const about = {
+        rootHost: HOST,
+        exporter: rome.address,
+        isOwn: true,
+        generation: 'v2',
+      } as const
+      for (const theirs of ['unknown', 'down', 'unknown'] as const) {
+        const endpoints = [endpoint({ site: 'rome', health: theirs, targets: [ADDRESS] })]
+        quorum.settle({
+          host: HOST,
+          own: [own],
+          ownFindings: new Map(health === undefined ? [] : [[ADDRESS, health]]),
+          checkedKey: 'default/app',
+          observed: [],
+          siteStates: [{ site: 'rome', seenMs: rome.lastAnswerMs, endpoints, ...about }],
+        })
+      }
+      const found = lines.filter((line) => / is (taken out|served again): /.test(line))
+      t.equal(found.length > 0, isLogged, `${name}: ${found.join()}`)
+    }
+  },
+)
 
 t.test('an address that is ours too is down only if all sites that have it say so', async (t) => {
   const { quorum, rome } = setUp()
