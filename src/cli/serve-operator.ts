@@ -31,6 +31,7 @@ export async function serveOperator(args: OperatorArgs, log: Logger): Promise<nu
   const api = new ClockCheck(new HttpsClient(config, load), { clock: systemClock, log })
   const parts = {
     api,
+    apiClock: api,
     namespaces,
     log,
     clock: systemClock,

@@ -3,6 +3,7 @@ import { printHostPort } from '../dns/host-port.ts'
 import { GroupLookup } from '../health/drain/group-lookup.ts'
 import { ApiError } from '../kube/api.ts'
 import { createInlineClient } from '../kube/inline-kubeconfig.ts'
+import { keyOf } from '../kube/object-key.ts'
 import { WorkQueue, type WorkResult } from '../kube/work-queue.ts'
 import { PeerFollower } from '../peering/peer.ts'
 import { ApiWriter, NotLeadingError } from './cluster/api-writer.ts'
@@ -71,7 +72,7 @@ export class LeaderSession {
 
   constructor(parts: LeaderSessionParts) {
     const { cluster, settings, site, metrics, mayWrite } = parts
-    const { clock, timers, log } = cluster.means
+    const { clock, timers, log, apiClock } = cluster.means
     this.#parts = parts
     const { probing, role } = settings
     const onFinding = (key: string): void => {
@@ -101,6 +102,7 @@ export class LeaderSession {
       writer,
       peers: this.peers,
       clock,
+      apiClock,
       listener: this.#reporter,
       deaths: new RecordDeaths({ site, rules: operatorDeathRules(settings), clock, log }),
       site,
@@ -132,6 +134,7 @@ export class LeaderSession {
       watchInputs({ ...watched, owners, onEvent, onCheck: onFinding }),
       cluster.onHealth(onEvent),
       cluster.onNames(onEvent),
+      ...(apiClock === undefined ? [] : [apiClock.onFault(() => this.#reconcileAll())]),
       records.subscribe({ onReturn: () => this.queue.retryFailed() }),
     ]
     this.queue.start()
@@ -166,6 +169,10 @@ export class LeaderSession {
     this.peers.close()
     this.#groups.close()
     this.#zones.close()
+  }
+
+  #reconcileAll(): void {
+    for (const object of this.#parts.cluster.recordInformer.objects()) this.queue.add(keyOf(object))
   }
 
   async #work(key: string): Promise<WorkResult | undefined> {

@@ -47,11 +47,15 @@ export class PeerClock {
     const nowSeconds = Math.floor(clock.now() / 1000)
     // Serial number arithmetic (RFC 1982): the timestamp wraps in 2106.
     const aheadMs = ((timeSeconds - nowSeconds) | 0) * 1000
+    return this.noteAhead(aheadMs, clock.monotonic())
+  }
+
+  /** As `note`, for a difference that was measured at `nowMs`, in monotonic milliseconds. */
+  noteAhead(aheadMs: number, nowMs: number): boolean {
     if (Math.abs(aheadMs - (this.#aheadMs ?? 0)) < JITTER_MS) {
       this.#aheadMs ??= aheadMs
       return false
     }
-    const nowMs = clock.monotonic()
     if (nowMs - this.#changedMs < CHANGE_MS) return false
     this.#changedMs = nowMs
     this.#aheadMs = aheadMs

@@ -28,7 +28,10 @@ export interface PeerEndpoint {
   readonly sinceSeconds: number
   /** Creation time of its record, in seconds since the epoch; missing = unknown, which counts as youngest. */
   readonly createdSeconds?: number | undefined
-  /** True = clocks of the sites that have the host differ, so that only the name of the site decides about it. */
+  /**
+   * True = the clock that dated its record is wrong, or clocks of the sites that have the host differ: only the name of
+   * the site decides about it.
+   */
   readonly isUndated?: boolean | undefined
   /** `recordId` of its record at its site; missing = unknown. */
   readonly recordId?: string | undefined

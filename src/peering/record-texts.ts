@@ -8,11 +8,14 @@ import {
 import type { PeerEndpoint } from './peer-endpoint.ts'
 
 /** What an endpoint carries of its record. */
-export type RecordFields = Pick<PeerEndpoint, 'createdSeconds' | 'recordId' | 'settings'>
+export type RecordFields = Pick<
+  PeerEndpoint,
+  'createdSeconds' | 'isUndated' | 'recordId' | 'settings'
+>
 
 /** A property of a record, as a peer or a status has it. */
-export type RecordKey = 'created' | 'record' | SettingKey
-export const RECORD_KEYS: readonly RecordKey[] = ['created', 'record', ...SETTING_KEYS]
+export type RecordKey = 'created' | 'undated' | 'record' | SettingKey
+export const RECORD_KEYS: readonly RecordKey[] = ['created', 'undated', 'record', ...SETTING_KEYS]
 
 export interface ScanRecordOptions {
   /** Unix time of the reader. A record can't be from more than a day later; missing = it can. */
@@ -28,9 +31,10 @@ const RECORD_ID = /^[0-9a-f]{8,64}$/
 
 /** Prints what an endpoint carries of its record; leaves out what is unknown. */
 export function printRecordTexts(fields: RecordFields): [RecordKey, string][] {
-  const { createdSeconds, recordId, settings } = fields
+  const { createdSeconds, isUndated, recordId, settings } = fields
   const texts: [RecordKey, string][] = []
   if (createdSeconds !== undefined) texts.push(['created', String(createdSeconds)])
+  if (isUndated === true) texts.push(['undated', 'true'])
   if (recordId !== undefined) texts.push(['record', recordId])
   if (settings !== undefined) texts.push(...printSettings(settings))
   return texts
@@ -52,6 +56,7 @@ export function scanRecordTexts(
     return undefined
   }
   const created = Number(validTextOf('created', (text) => findCreatedFault(text, nowSeconds)) ?? 0)
+  const undated = validTextOf('undated', (text) => (text === 'true' ? '' : 'must be true'))
   const recordId = validTextOf('record', (text) => {
     return RECORD_ID.test(text) ? '' : 'must be 8 to 64 hexadecimal digits'
   })
@@ -59,6 +64,7 @@ export function scanRecordTexts(
   const settings = hasSettings ? scanSettingTexts(textOf, ignore) : undefined
   return {
     ...(created === 0 ? {} : { createdSeconds: created }),
+    ...(undated === undefined ? {} : { isUndated: true }),
     ...(recordId === undefined ? {} : { recordId }),
     ...(settings === undefined ? {} : { settings }),
   }

@@ -27,7 +27,8 @@ export function buildSiteRecords(
     const groups = [...groupBy(ofSite, recordOf)].sort(([a], [b]) => (a < b ? -1 : 1))
     return groups.map(([, members], i): SiteRecord => {
       const name = siteRecordName(host, site, i)
-      const { recordId: id = '', isUndated } = members[0]!
+      const { recordId: id = '' } = members[0]!
+      const isUndated = members.some((one) => one.isUndated === true)
       const record = compose({ name, host, zoneLabel }, members)
       const origin = { site, id, ...(isUndated && { isUndated }) }
       return { record: reuse(record, origin, known), endpoints: members }

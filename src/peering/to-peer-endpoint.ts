@@ -30,6 +30,8 @@ export interface RecordFacts {
    */
   readonly drains?: RecordDrains
   readonly sinceSeconds: number
+  /** As in PeerEndpoint. */
+  readonly isUndated?: boolean | undefined
 }
 
 /**
@@ -42,13 +44,14 @@ export function toPeerEndpoints(
     DnsRecord,
     'rootHost' | 'isWildcardHost' | 'endpoints' | 'createdSeconds' | 'settings'
   >,
-  { site, key, down, up, probedAt = [], drains = NO_DRAINS, sinceSeconds }: RecordFacts,
+  { site, key, down, up, probedAt = [], drains = NO_DRAINS, sinceSeconds, isUndated }: RecordFacts,
 ): PeerEndpoint[] {
   const rootHost = `${record.isWildcardHost ? '*.' : ''}${printHost(record.rootHost)}`
   const found = findOutTargets(record.endpoints, down, drains)
   const downTargets = found.out
   const { createdSeconds } = record
-  const about = { site, rootHost, sinceSeconds, createdSeconds, recordId: recordId(key) }
+  const id = { recordId: recordId(key) }
+  const about = { site, rootHost, sinceSeconds, createdSeconds, isUndated, ...id }
   const inService = exportSettings(record)
   const upTargets = findDownTargets(record.endpoints, up)
   return record.endpoints.map((endpoint, i) => {
@@ -87,6 +90,7 @@ export function toPeerEndpoint(endpoint: Endpoint, facts: PeerEndpointFacts): Pe
     health: facts.health,
     sinceSeconds: facts.sinceSeconds,
     ...(createdSeconds === 0 ? {} : { createdSeconds }),
+    ...(facts.isUndated === true ? { isUndated: true } : {}),
     ...(facts.recordId === undefined ? {} : { recordId: facts.recordId }),
     ...(facts.settings === undefined ? {} : { settings: facts.settings }),
   }

@@ -44,6 +44,8 @@ export class SimulatedSite {
   readonly #remotes = new Map<SimulatedSite, RemoteReconciler>()
   /** Milliseconds until the next reconcile of each record, as its last one wanted. */
   readonly againMs = new Map<string, number | undefined>()
+  /** What the operator finds wrong with the clocks of API servers, by the name of the cluster. */
+  readonly clockFaults = new Map<string, string>()
   /** False: the operator does nothing, and no other cluster can reach the API server. */
   isUp = true
   /** False: no operator runs, although the API server answers. */
@@ -100,6 +102,7 @@ export class SimulatedSite {
         ...{ site: this.site, clock, log: print },
         rules: { ...rules, policy, commands: new Set() },
       }),
+      apiClock: this.#clockOf(this.name),
       clusters: {
         heardMsOf: (id) => this.#heardMs.get(id) ?? Number.NEGATIVE_INFINITY,
         checkOf: (id, key) => this.#remoteCheck(id, key),
@@ -133,6 +136,15 @@ export class SimulatedSite {
     })
   }
 
+  #clockOf(name: string): { readonly fault: string } {
+    const { clockFaults } = this
+    return {
+      get fault() {
+        return clockFaults.get(name) ?? ''
+      },
+    }
+  }
+
   putSecret(zones: string): void {
     const labels = { 'kuadrant.io/default-provider': 'true' }
     this.cluster.put(secret('a', 'coredns', { ZONES: zones }, { labels }))
@@ -148,6 +160,8 @@ export class SimulatedSite {
         record: (key) => other.cluster.record(key),
         sourcesOf: (key) => sourcesIn(other, key),
       },
+      remoteClock: this.#clockOf(other.name),
+      apiClock: this.#clockOf(this.name),
       writeStatus: async (record, status) =>
         other.writeRemoteStatus(record.object, this.name, status),
       clock: this.#simulation.clock,

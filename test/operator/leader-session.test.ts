@@ -1,5 +1,6 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { Random } from '../../src/base/random.ts'
+import type { ApiClock } from '../../src/operator/cluster/clock-check.ts'
 import { Cluster } from '../../src/operator/cluster/cluster.ts'
 import { LeaderSession } from '../../src/operator/leader-session.ts'
 import { OperatorMetrics } from '../../src/operator/metrics.ts'
@@ -10,20 +11,20 @@ import { eventRecorder } from '../support/event-recorder.ts'
 import { dnsRecord, secret } from '../support/operator-objects.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 
-const OBJECTS: Readonly<Record<string, readonly object[]>> = {
-  dnsrecords: [dnsRecord()],
-  secrets: [secret('a', 'coredns', { NAMESERVERS: '127.0.0.1:9', ZONES: 'k.example.com' })],
-}
-
-t.test('an ended leader session follows no peer, whatever reconcile was running', async (t) => {
+/** A session in a cluster with one record, and a provider with these nameservers. */
+async function open(t: Test, nameservers: string, apiClock?: ApiClock): Promise<LeaderSession> {
+  const objects: Readonly<Record<string, readonly object[]>> = {
+    dnsrecords: [dnsRecord()],
+    secrets: [secret('a', 'coredns', { NAMESERVERS: nameservers, ZONES: 'k.example.com' })],
+  }
   const api = new ApiDouble()
   const log = createLogger(
     '',
     () => {},
     () => false,
   )
-  const timers = new FakeTimers()
-  const means = { api, log, clock: new FakeClock(), timers, random: new Random(1), namespaces: [] }
+  const [clock, timers, random] = [new FakeClock(), new FakeTimers(), new Random(1)]
+  const means = { api, apiClock, log, clock, timers, random, namespaces: [] }
   const cluster = new Cluster(means, eventRecorder(means))
   t.teardown(() => cluster.close())
   cluster.start()
@@ -31,10 +32,10 @@ t.test('an ended leader session follows no peer, whatever reconcile was running'
   await turns()
   for (const asked of api.asked.splice(0)) {
     const kind = asked.path.split('/').at(-1) ?? ''
-    asked.reply(200, listBody('1', OBJECTS[kind] ?? []))
+    asked.reply(200, listBody('1', objects[kind] ?? []))
   }
   await synced
-  const term = new LeaderSession({
+  return new LeaderSession({
     cluster,
     settings: {
       site: 'east',
@@ -56,8 +57,30 @@ t.test('an ended leader session follows no peer, whatever reconcile was running'
     metrics: new OperatorMetrics(new MetricsRegistry()),
     mayWrite: () => false,
   })
+}
+
+t.test('an ended leader session follows no peer, whatever reconcile was running', async (t) => {
+  const term = await open(t, '127.0.0.1:9')
   t.equal(term.queue.runningCount, 1)
   await term.close()
   await turns()
   t.strictSame(term.peers.statuses(), [])
+})
+
+t.test('all records are reconciled when the clock of the API server changes', async (t) => {
+  const listeners = new Set<() => void>()
+  const onFault = (listener: () => void): (() => void) => {
+    listeners.add(listener)
+    return () => listeners.delete(listener)
+  }
+  const term = await open(t, '', { fault: '', onFault })
+  await turns()
+  const { counts } = term.queue
+  const before = counts.runs
+  t.ok(before > 0)
+  for (const listener of listeners) listener()
+  await turns()
+  t.equal(counts.runs, before + 1)
+  await term.close()
+  t.equal(listeners.size, 0)
 })

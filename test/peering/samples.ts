@@ -112,6 +112,7 @@ export const settings: fc.Arbitrary<RecordSettings> = record({
 /** What an endpoint carries of its record. */
 export const recordFields: fc.Arbitrary<RecordFields> = record({
   createdSeconds: optional(fc.integer({ min: 1, max: 0xffff_ffff })),
+  isUndated: fc.constantFrom(undefined, true),
   recordId: optional(fc.string().map((text) => recordId(text))),
   settings: optional(settings.filter((one) => Object.keys(one).length > 0)),
 }).map(compact)

@@ -48,6 +48,7 @@ t.test('an endpoint is written field by field', async (t) => {
     health: 'up',
     sinceSeconds: 1790000000,
     createdSeconds: 1780000000,
+    isUndated: true,
     recordId: '0123abcd',
     settings: {
       allDown: 'closed',
@@ -66,7 +67,7 @@ t.test('an endpoint is written field by field', async (t) => {
       '"v=2" "site=eu-1" "host=k.example.com" "name=klb.k.example.com" "type=CNAME" "ttl=60"',
       '"set=GEO-EU" "weight=120" "geo=DE,GEO-EU" "default=true"',
       '"location=52.52,13.40" "health=up" "since=1790000000"',
-      '"created=1780000000" "record=0123abcd" "all-down=closed" "sticky=24 56"',
+      '"created=1780000000" "undated=true" "record=0123abcd" "all-down=closed" "sticky=24 56"',
       '"failover=DE:GEO-EU,spare site;*:GEO-NA" "drain=racks move"',
       '"drain-until=2026-11-24T18:00:00Z" "shift=to=GEO-EU steps=0.5%,100% bake=10m0s"',
       '"target=geo-eu.klb.k.example.com"',
@@ -316,6 +317,7 @@ const IGNORED: readonly {
     ],
     want: /shifts to a set identifier that is empty or too long/,
   },
+  { given: ['undated=yes'], want: /undated "yes" is ignored: must be true/ },
   {
     given: ['sticky=true', 'sticky=false', 'sticky=true'],
     want: /sticky is ignored: it appears twice, as "true" and "false"/,

@@ -41,8 +41,7 @@ function peerEndpointOf(text: PeerText): PeerEndpoint {
     }),
     probeAt: text.probeAt,
   }
-  const found = toPeerEndpoint(endpoint, text)
-  return text.isUndated === undefined ? found : { ...found, isUndated: text.isUndated }
+  return toPeerEndpoint(endpoint, text)
 }
 
 /** An endpoint that a site exports: `more` over an address of the host app.k.example.com at the site east. */

@@ -1,15 +1,31 @@
 import type { Clock } from '../../base/clock.ts'
 import type { ApiBody, ApiClient, ApiMethod, ApiResponse } from '../../kube/api.ts'
-import { CLOCK_DIFFERS_MS } from '../../peering/site-clocks.ts'
+import { PeerClock } from '../../peering/peer-clock.ts'
+import { printClockFault } from '../../peering/site-clocks.ts'
 import type { Logger } from '../../telemetry/log.ts'
+
+/** What is known of the clock of an API server. */
+export type ApiClock = Pick<ClockCheck, 'fault' | 'onFault'>
+
+/** True = the ages of the records of its cluster must not decide conflicts with other sites. */
+export function isWrong(clock: Pick<ApiClock, 'fault'> | undefined): boolean {
+  return clock !== undefined && clock.fault !== ''
+}
+
+interface ClockCheckParts {
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly log: Logger
+}
 
 /** A client that compares the clock of its server, which dates records, with ours, which sites compare. */
 export class ClockCheck implements ApiClient {
   readonly #api: ApiClient
-  readonly #parts: { readonly clock: Pick<Clock, 'now'>; readonly log: Logger }
+  readonly #parts: ClockCheckParts
+  readonly #serverClock = new PeerClock()
+  readonly #listeners = new Set<() => void>()
   #fault = ''
 
-  constructor(api: ApiClient, parts: { readonly clock: Pick<Clock, 'now'>; readonly log: Logger }) {
+  constructor(api: ApiClient, parts: ClockCheckParts) {
     this.#api = api
     this.#parts = parts
   }
@@ -21,6 +37,12 @@ export class ClockCheck implements ApiClient {
   /** What is wrong with the clock of the server; '' = nothing, or it is not known. */
   get fault(): string {
     return this.#fault
+  }
+
+  /** Calls back after `fault` changed. The returned function unsubscribes. */
+  onFault(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
   }
 
   get(path: string, signal: AbortSignal): Promise<ApiResponse> {
@@ -40,24 +62,22 @@ export class ClockCheck implements ApiClient {
     this.#api.refresh()
   }
 
-  /** A response is dated between its request and its arrival, however long that takes. */
+  /** A response is dated between its request and its arrival, in whole seconds, however long that takes. */
   async #timed(exchange: () => Promise<ApiResponse>): Promise<ApiResponse> {
     const { clock, log } = this.#parts
     const sentMs = clock.now()
     const response = await exchange()
     const { dateMs } = response
     if (dateMs === undefined) return response
-    const isBehind = dateMs + 1000 < sentMs - CLOCK_DIFFERS_MS
-    const side = isBehind ? 'behind' : dateMs > clock.now() + CLOCK_DIFFERS_MS ? 'ahead of' : ''
-    const fault = side === '' ? '' : printFault(side)
+    const [leastMs, mostMs] = [dateMs - clock.now(), dateMs + 1000 - sentMs]
+    const aheadMs = Math.min(Math.max(this.#serverClock.aheadMs ?? 0, leastMs), mostMs)
+    this.#serverClock.noteAhead(aheadMs, clock.monotonic())
+    const fault = printClockFault('the API server', this.#serverClock.aheadMs ?? 0)
     if (fault === this.#fault) return response
     this.#fault = fault
     if (fault === '') log.info('the clock of the API server agrees with ours again')
     else log.warning(fault)
+    for (const listener of this.#listeners) listener()
     return response
   }
-}
-
-function printFault(side: string): string {
-  return /* warning */ `the clock of the API server is ${side} ours: it dates the records of its cluster, so they win or lose conflicts with other sites by mistake; synchronise the clocks`
 }

@@ -15,6 +15,7 @@ import { SecretCache, trimSecret } from '../provider/secret-cache.ts'
 import { FIELD_MANAGER } from '../record/fields.ts'
 import { DnsRecordView } from '../record/record-view.ts'
 import { PROBES, RECORDS, SECRETS } from '../record/resources.ts'
+import type { ApiClock } from './clock-check.ts'
 import type { ClusterView } from './cluster-view.ts'
 import { NameIndex } from './name-index.ts'
 import { ObjectCache, trimObject } from './object-cache.ts'
@@ -23,6 +24,8 @@ import { RecordNames } from './record-names.ts'
 
 export interface ClusterMeans {
   readonly api: ApiClient
+  /** The clock of the API server; missing = it is not known. */
+  readonly apiClock?: ApiClock | undefined
   /** Empty = all. */
   readonly namespaces: readonly string[]
   readonly log: Logger

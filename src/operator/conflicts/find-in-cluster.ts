@@ -1,5 +1,6 @@
 import type { HostShare } from '../../dnsrecord/host-share.ts'
 import type { StoredRecord } from '../../dnsrecord/record-source.ts'
+import { type ApiClock, isWrong } from '../cluster/clock-check.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
 import { type DelegationRole, decide, type Publishing } from '../plan/decide.ts'
@@ -23,6 +24,8 @@ interface ConflictView {
   readonly site: string
   /** Namespaces that may have hosts of others; missing = none. */
   readonly shares?: readonly HostShare[]
+  /** Missing = the clock of our API server is not known. */
+  readonly apiClock?: Pick<ApiClock, 'fault'> | undefined
 }
 
 /**
@@ -58,7 +61,7 @@ function find(
   scene: ConflictView,
   more: Pick<ConflictScope, 'part' | 'foreign'>,
 ): RecordConflicts {
-  const { view, site, role, shares = [] } = scene
+  const { view, site, role, shares = [], apiClock } = scene
   const rights = { view, role, shares }
   const claims = claimsIn(publishing.zone, rights)
   const sharing = (name: string): readonly Publishing[] =>
@@ -68,7 +71,7 @@ function find(
       if (!isServed || action.publishing.zone !== publishing.zone) return []
       return [withoutForeignNames(action.publishing, rights, claims).publishing]
     })
-  return findConflicts(publishing, { site, sharing, ...more })
+  return findConflicts(publishing, { site, isUndated: isWrong(apiClock), sharing, ...more })
 }
 
 function decideIn(record: DnsRecordView, { view, role }: ConflictView): ReturnType<typeof decide> {

@@ -62,6 +62,8 @@ interface Member extends RecordRank {
 export interface ConflictScope {
   /** Our own site. */
   readonly site: string
+  /** True = the clock of our API server is wrong. */
+  readonly isUndated?: boolean | undefined
   /** The other records of the zone with an endpoint of that name. */
   readonly sharing: (name: string) => readonly Publishing[]
   /**
@@ -79,11 +81,12 @@ export interface ConflictScope {
  */
 export function findConflicts(
   publishing: Publishing,
-  { site, sharing, part, foreign = [] }: ConflictScope,
+  { site, isUndated, sharing, part, foreign = [] }: ConflictScope,
 ): RecordConflicts {
+  const here = { site, isUndated }
   const isPart = ({ id, site: of }: RecordRank): boolean =>
     part === undefined || (id === recordId(part.key) && of === part.site)
-  const members = membersOf(publishing, site)
+  const members = membersOf(publishing, here)
   const own = members.filter(isPart)
   const subjects = new Set(own.map(({ key }) => key))
   const theirs = foreign.map(foreignMember)
@@ -97,26 +100,26 @@ export function findConflicts(
   for (const [id, owner] of namesOf([...own, ...theirs])) {
     const isApex = printHost(owner) === publishing.zone
     const rivals = sharing(printHost(owner)).flatMap((one) => {
-      const known = expanded.get(one) ?? membersOf(one, site)
+      const known = expanded.get(one) ?? membersOf(one, here)
       expanded.set(one, known)
       return known
     })
     const about = { id, owner, isApex, site, subjects }
     const isAlone = rivals.length === 0 && members.length === own.length && !isApex && !namesOthers
-    const here = isAlone ? NO_CONTEST : contend([...members, ...rivals], about)
-    for (const [endpoint, text] of here.lost) lost.set(endpoint, text)
+    const local = isAlone ? NO_CONTEST : contend([...members, ...rivals], about)
+    for (const [endpoint, text] of local.lost) lost.set(endpoint, text)
     const isOther = ({ key, type }: Conflict): boolean =>
-      subjects.has(key) && ![...here.lost.keys()].some((one) => one.type === type)
-    for (const { text } of here.conflicts.filter(isOther)) texts.add(text)
+      subjects.has(key) && ![...local.lost.keys()].some((one) => one.type === type)
+    for (const { text } of local.conflicts.filter(isOther)) texts.add(text)
     if (!theirs.some((one) => one.byName.has(id))) {
-      for (const { text } of here.provisional) provisional.add(text)
+      for (const { text } of local.provisional) provisional.add(text)
       continue
     }
     const all = contend([...members, ...rivals, ...theirs], about)
     for (const { text } of all.provisional) provisional.add(text)
     for (const endpoint of all.lost.keys()) lostToSites.add(endpoint)
     for (const { text } of all.conflicts) ofSites.add(text)
-    for (const { text } of here.conflicts) ofSites.delete(text)
+    for (const { text } of local.conflicts) ofSites.delete(text)
   }
   const missing = new Set([...lost.keys(), ...lostToSites])
   if (missing.size + texts.size + ofSites.size + provisional.size === 0) return NO_CONFLICTS
@@ -208,18 +211,21 @@ function contentOf(
 }
 
 /** A nameserver ranks each part of an authoritative record like the record that it comes from. */
-function membersOf({ record, content }: Publishing, site: string): readonly Member[] {
+function membersOf(
+  { record, content }: Publishing,
+  here: Pick<ConflictScope, 'site' | 'isUndated'>,
+): readonly Member[] {
   const { key } = record
   const { createdSeconds, endpoints, settings } = content
   if (record.role !== 'authoritative') {
-    const rank = { key, createdSeconds, site, id: undefined }
+    const rank = { key, createdSeconds, ...here, id: undefined }
     return [{ ...rank, place: key, ...contentOf(endpoints, settings) }]
   }
   return expandRecord(record.object, content).records.map((one) => {
     const { createdSeconds, endpoints } = unpackRecord(one.packed)
-    const { site: of = site, id, isPartial } = one.origin ?? {}
-    const place = of === site ? (one.original ?? key) : printPlace(of, content)
-    const rank = { key: one.key, createdSeconds, site: of, id }
+    const { site: of = here.site, id, isUndated, isPartial } = one.origin ?? {}
+    const place = of === here.site ? (one.original ?? key) : printPlace(of, content)
+    const rank = { key: one.key, createdSeconds, site: of, id, isUndated }
     return { ...rank, place, isPartial, ...contentOf(endpoints, unpackSettings(one.packed)) }
   })
 }

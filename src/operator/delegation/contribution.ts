@@ -19,13 +19,20 @@ const NAMED_MAX = 5
 /** What a delegating record contributes, apart from its endpoints and its owner. */
 export type OwnerFacts = Omit<OwnedPart, 'endpoints' | 'owner'>
 
+/** What an operator finds of a delegating record of its own cluster. */
+export interface OwnFindings {
+  readonly health: OwnHealth
+  /** True = the clock of the API server is wrong. */
+  readonly isUndated: boolean
+}
+
 /** The facts of a delegating record of this cluster. */
 export function composeOwnFacts(
   publishing: Publishing,
   site: string,
-  health: OwnHealth,
+  { health, isUndated }: OwnFindings,
 ): OwnerFacts {
-  return ownPart(publishing, { site, health, drain: undefined })
+  return ownPart(publishing, { site, health, isUndated, drain: undefined })
 }
 
 /**
@@ -55,22 +62,30 @@ export function partOf(
   return parts.find(({ owner }) => owner.id === ownerId)
 }
 
+interface ForeignScene {
+  /** Short id of the other cluster. */
+  readonly cluster: string
+  /** The site of this cluster. The other one can't have its name, nor those of `sites`. */
+  readonly ownSite: string
+  /** Of the clusters that contribute, too. */
+  readonly sites: ReadonlySet<string>
+  /** True = this cluster finds that the clock of the other API server is wrong. */
+  readonly isUndated: boolean
+}
+
 /**
  * The facts of a delegating record of another cluster: with what its own operator found, if that is Sextant.
- * `ownSite`: of this cluster, and `sites`: of the clusters that contribute, too; another one can't have their names.
  * `fault`: of the other operator's annotation; '' = none.
  */
 export function composeForeignFacts(
   publishing: Publishing,
-  cluster: string,
-  ownSite: string,
-  sites: ReadonlySet<string>,
+  { cluster, ownSite, sites, isUndated }: ForeignScene,
 ): { readonly facts: OwnerFacts; readonly fault: string } {
   const { record } = publishing
   const text = record.annotation(SITES_ANNOTATION)
   const found = text === '' ? 'is missing' : scanSiteFacts(text, [])
   const health = { down: [], up: [], probes: [] }
-  const own = ownPart(publishing, { site: cluster, health, drain: undefined })
+  const own = ownPart(publishing, { site: cluster, health, isUndated, drain: undefined })
   // A leader that cannot read the record must know that its addresses were checked.
   const checked = record.healthCheck === undefined ? {} : { isChecked: true }
   const foreign = { ...own, ...checked, name: '' }
@@ -80,13 +95,16 @@ export function composeForeignFacts(
   }
   const isTaken = found.site === ownSite || sites.has(found.site)
   const whose = found.site === ownSite ? 'this cluster' : 'another cluster'
-  const { down, strays } = splitDown(publishing, found.parts[0]?.down ?? {})
+  const [reported] = found.parts
+  const { down, strays } = splitDown(publishing, reported?.down ?? {})
   const fault = isTaken
     ? `its operator uses the site name ${found.site}, the name of ${whose}; give each cluster its own --site`
     : strays.length > 0
       ? `its operator reports health of addresses that the record lacks: ${strays.slice(0, NAMED_MAX).join(', ')}; these reports are ignored`
       : ''
-  return { facts: { ...foreign, site: isTaken ? cluster : found.site, down }, fault }
+  const isKnown = { isUndated: isUndated || reported?.isUndated === true }
+  const of = isTaken ? cluster : found.site
+  return { facts: { ...foreign, ...isKnown, site: of, down }, fault }
 }
 
 /** Separates the addresses of a record from others. */
@@ -106,11 +124,12 @@ function splitDown(
 export function composeReport(
   record: DnsRecordView,
   site: string,
-  health: OwnHealth,
+  { health, isUndated }: OwnFindings,
 ): SitesAnnotation {
   const down = downOf(health)
-  const part = { site, id: recordId(record.key), name: '', createdSeconds: 0 }
-  const parts = health.down.length === 0 ? [] : [{ ...part, settings: {}, endpoints: [], down }]
+  const part = { site, id: recordId(record.key), name: '', createdSeconds: 0, isUndated }
+  const parts =
+    health.down.length === 0 && !isUndated ? [] : [{ ...part, settings: {}, endpoints: [], down }]
   return composeSitesAnnotation({ site, parts }, [], () => '', record)
 }
 

@@ -53,6 +53,8 @@ interface OwnFacts {
   /** Undefined = this cluster belongs to no group. */
   readonly membership: Membership | undefined
   readonly health: OwnHealth
+  /** True = the clock of our API server is wrong. */
+  readonly isUndated?: boolean | undefined
   /** True if another record of this cluster has a target in service at the name and type of an endpoint. */
   readonly isElsewhere: (endpoint: Endpoint) => boolean
   /** The current `local-<name>`, which holds the time of each endpoint's last change. */
@@ -68,7 +70,7 @@ interface OwnFacts {
  */
 export function composeOwn(publishing: Publishing, facts: OwnFacts): Own {
   const { content, record } = publishing
-  const { site, health, before, nowMs, membership } = facts
+  const { site, health, isUndated, before, nowMs, membership } = facts
   const { down, up } = health
   const drain = findDrain(publishing, facts)
   const drains = drain === undefined ? NO_DRAINS : drainAll(content.endpoints, drain)
@@ -78,6 +80,7 @@ export function composeOwn(publishing: Publishing, facts: OwnFacts): Own {
     down,
     up,
     drains,
+    isUndated,
     sinceSeconds: content.createdSeconds,
   })
   const earlier = before === undefined ? undefined : readExportedBy(before)

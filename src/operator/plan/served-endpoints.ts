@@ -28,6 +28,8 @@ const ROOT_NS: Endpoint = {
 /** The records of other sites for a host, and the addresses of all sites that are out of service. */
 interface HostState {
   readonly site: string
+  /** True = the clock of our API server is wrong. */
+  readonly isUndated?: boolean | undefined
   readonly foreign: readonly SiteRecord[]
   /** Addresses of our own record that are down. */
   readonly down: readonly string[]
@@ -60,8 +62,8 @@ export function composeServed(
   { record, content, rootHost }: Served,
   host: HostState,
 ): PeerEndpoint[] {
-  const { site, down, drain } = host
-  const own = recordOf(record.key, content, { site, id: recordId(record.key) })
+  const { site, isUndated, down, drain } = host
+  const own = recordOf(record.key, content, { site, id: recordId(record.key), isUndated })
   const ours = { record: own, endpoints: content.endpoints, down, drain }
   const records = [ours, ...host.foreign.map((one) => foreignOf(one, host))]
   const facts = { site, rootHost }

@@ -16,6 +16,8 @@ import type { OwnHealth } from './own.ts'
 interface PartSources {
   readonly site: string
   readonly health: OwnHealth
+  /** True = the clock of our API server is wrong. */
+  readonly isUndated: boolean
   /** Takes the own record out of service; undefined = nothing does. */
   readonly drain: EndpointDrain | undefined
   readonly reported: readonly PeerEndpoint[]
@@ -28,12 +30,12 @@ interface PartSources {
 /** What each record of each site contributes to the record of all sites: our own first, the others in order. */
 export function composeSiteParts(
   publishing: Publishing,
-  { site, health, drain, reported, isPartial, down }: PartSources,
+  { site, health, isUndated, drain, reported, isPartial, down }: PartSources,
 ): SitePart<ApiObject>[] {
   const { content, record } = publishing
   const about = { site, key: record.key, sinceSeconds: content.createdSeconds }
   const own: SitePart<ApiObject> = {
-    ...ownPart(publishing, { site, health, drain }),
+    ...ownPart(publishing, { site, health, isUndated, drain }),
     // Only failover lists name endpoints of other sites, so other records need no second write.
     isPartial: isPartial && content.settings?.failover !== undefined,
     endpoints: toPeerEndpoints(content, { ...about, down: [], up: [] }).map(printSpecEndpoint),
@@ -44,13 +46,14 @@ export function composeSiteParts(
 /** The part of a record of this site, without its endpoints. */
 export function ownPart(
   { record, content }: Pick<Publishing, 'record' | 'content'>,
-  { site, health, drain }: Omit<PartSources, 'reported' | 'isPartial' | 'down'>,
+  { site, health, isUndated, drain }: Omit<PartSources, 'reported' | 'isPartial' | 'down'>,
 ): Omit<SitePart<ApiObject>, 'endpoints'> {
   return {
     site,
     id: recordId(record.key),
     name: record.name,
     createdSeconds: content.createdSeconds,
+    isUndated,
     settings: textsOf(withDrain(content.settings, drain)),
     down: downOf(health),
   }
@@ -89,7 +92,7 @@ function composeReported(
   }
   const groups = [...groupBy(reported, keyOf)].sort(([a], [b]) => (a < b ? -1 : 1))
   return groups.map(([, endpoints]) => {
-    const { site, recordId: id = '', createdSeconds = 0, settings, isUndated } = endpoints[0]!
+    const { site, recordId: id = '', createdSeconds = 0, settings } = endpoints[0]!
     // The server finds whether a name of the host is down from what it has there.
     const targets = listTargets(endpoints).filter((one) => !names.has(one))
     const down = [...new Set(targets)].filter((address) => reasons.has(address))
@@ -98,7 +101,7 @@ function composeReported(
       id,
       name: '',
       createdSeconds,
-      isUndated,
+      isUndated: endpoints.some((one) => one.isUndated === true),
       settings: textsOf(settings),
       endpoints: endpoints.map(printSpecEndpoint).sort(byText),
       down: Object.fromEntries(down.map((address) => [address, reasons.get(address) ?? ''])),

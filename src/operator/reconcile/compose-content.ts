@@ -105,6 +105,8 @@ interface ContentInputs {
   /** States of the peers by address. */
   readonly peers: ReadonlyMap<string, KnownPeer>
   readonly clocks: SiteClocks
+  /** True = the clock of our API server is wrong. */
+  readonly isUndated: boolean
   readonly names: OwnNames
   readonly peersForm: PeersForm
   /** Whether the installed definition has the fields of `TargetCounts`. */
@@ -130,10 +132,10 @@ interface MergedContent {
 
 /** Merges the own endpoints of a record with those that its peers report. */
 export function composeContent(publishing: Publishing, inputs: ContentInputs): MergedContent {
-  const { site, health, membership, local, addresses, peers, names, peersForm } = inputs
+  const { site, health, isUndated, membership, local, addresses, peers, names, peersForm } = inputs
   const { record, rootHost, provider } = publishing
   const context = { isElsewhere: inputs.elsewhere.has, before: local, nowMs: inputs.timeMs }
-  const own = composeOwn(publishing, { site, health, membership, ...context })
+  const own = composeOwn(publishing, { site, health, isUndated, membership, ...context })
   const screened = screenSiteStates(
     [...peers.values()].flatMap(({ state }) => state?.siteStates ?? []),
     { names, own: own.shared, rulesOf: () => provider.rules },
@@ -146,20 +148,28 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const decided = inputs.decideHealth({ own: own.shared, siteStates })
   const foreignDown = new Set([...decided.down.keys(), ...down])
   const served = composeServed(publishing, {
-    ...{ site, foreign, down: health.down, foreignDown, drain: own.drain, timeMs: inputs.timeMs },
+    ...{
+      site,
+      isUndated,
+      foreign,
+      down: health.down,
+      foreignDown,
+      drain: own.drain,
+      timeMs: inputs.timeMs,
+    },
   })
   const refused = listRefused(peers, screened.refused)
   const disputes = [...conflicts, ...refused]
   const isPartial = addresses.some((address) => peers.get(address)?.state === undefined)
   const ignored = listUnread(publishing, isPartial ? [] : found.provisional)
   const observed = settledObservations(site, peers, decided.observed, inputs.timeMs)
-  const ours = { endpoints: own.shared, down }
   const disputed = findHealthDisputes(
-    ours,
+    { endpoints: own.shared, down },
     screened.siteStates.map(withoutDrains),
     observed.settled,
   )
-  const sources = { site, health, drain: own.drain, reported, isPartial, down: decided.down }
+  const ours = { site, health, isUndated, drain: own.drain }
+  const sources = { ...ours, reported, isPartial, down: decided.down }
   const clockFaults = findClockFaults(peers, inputs)
   const sites = { names: inputs.nameFaults.names, clocks: clockFaults.clocks }
   const content = {

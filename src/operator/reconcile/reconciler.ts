@@ -4,6 +4,7 @@ import type { HostShare } from '../../dnsrecord/host-share.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { bareHost } from '../../peering/peer-status.ts'
 import { findSiteClocks } from '../../peering/site-clocks.ts'
+import { type ApiClock, isWrong } from '../cluster/clock-check.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { findConflictsOf, findPartConflicts } from '../conflicts/find-in-cluster.ts'
 import { describeNotOwned, withoutForeignNames } from '../conflicts/host-rights.ts'
@@ -69,6 +70,8 @@ export interface ReconcilerParts {
   readonly writer: Writer
   readonly peers: PeerDirectory
   readonly clock: Clock
+  /** Missing = the clock of the API server is not known. */
+  readonly apiClock?: Pick<ApiClock, 'fault'> | undefined
   readonly listener: ReconcileListener
   /** Undefined = what happens when a site dies is not logged. */
   readonly deaths?: RecordDeaths | undefined
@@ -228,6 +231,7 @@ export class Reconciler {
       addresses,
       peers: known,
       clocks: findSiteClocks(followed),
+      isUndated: isWrong(this.#parts.apiClock),
       names: view.namesBeside(key, provider.zones),
       peersForm: peersForm(),
       hasCounts: hasCounts(),
@@ -343,13 +347,14 @@ export class Reconciler {
     const membership = this.#groups.membershipOf(record.key, this.#groups.ownGroup, publishing)
     if (membership === 'pending') return undefined
     const health = view.healthOf(record.key)
-    const report = composeReport(record, site, health)
+    const findings = { health, isUndated: isWrong(this.#parts.apiClock) }
+    const report = composeReport(record, site, findings)
     const timeMs = clock.now()
     const conflicts = findPartConflicts(record, site, this.#parts)
     const counts = { total: countTargets(record.endpoints), down: health.down }
     const ignored = [...listIgnored(record, publishing.content), ...conflicts.provisional]
     const authoritative = this.#authoritativeOf(record)
-    const own = composeOwnFacts(publishing, site, health)
+    const own = composeOwnFacts(publishing, site, findings)
     const facts = markPartial(own, record, authoritative, clusters)
     const delegation = {
       authoritative,
@@ -387,7 +392,8 @@ export class Reconciler {
   async #announce(record: DnsRecordView): Promise<void> {
     const { view, clock, site, isProbing, hasCounts } = this.#parts
     const health = view.healthOf(record.key)
-    const report = composeReport(record, site, health).text
+    const isUndated = isWrong(this.#parts.apiClock)
+    const report = composeReport(record, site, { health, isUndated }).text
     const counts = hasCounts() ? { down: health.down } : undefined
     const about = { group: this.#groups.ownGroup, report, counts }
     const healthy = recordHealth(record, health.probes, isProbing)

@@ -10,6 +10,7 @@ import { SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
 import { type ApiClient, type ApiObject, textOf } from '../../kube/api.ts'
 import { Deadline } from '../../kube/deadline.ts'
 import { Informer } from '../../kube/informer.ts'
+import { keyOf } from '../../kube/object-key.ts'
 import { isNotFound, Objects } from '../../kube/objects.ts'
 import { readText } from '../../kube/read-body.ts'
 import { WorkQueue, type WorkResult } from '../../kube/work-queue.ts'
@@ -120,7 +121,9 @@ export class RemoteCluster {
     this.#clockCheck = new ClockCheck(api, { clock, log })
     // A distinct field manager: the operator in that cluster uses the default name.
     const fieldManager = `sextant-primary-${shortHash(ownUid)}`
-    this.#objects = new Objects({ api, timers, fieldManager, timeoutMs: TIMEOUT_MS })
+    // Its first answer shows its clock, so that ages never decide by mistake.
+    const checked = this.#clockCheck
+    this.#objects = new Objects({ api: checked, timers, fieldManager, timeoutMs: TIMEOUT_MS })
     this.#informer = new Informer({
       ...this.#means,
       api,
@@ -277,13 +280,25 @@ export class RemoteCluster {
 
   #createReconciler(cluster: string): RemoteReconciler {
     const { local, writer, mutex, owners, ownUid, site, shares, hasAll } = this.#parts
+    const clocks = { remoteClock: this.#clockCheck, apiClock: local.means.apiClock }
     const remote = {
       record: (key: string) => viewOf(this.#cache.get(key)),
       sourcesOf: (key: string) => this.#sources.of(key),
     }
     const writeStatus = this.#writeStatus.bind(this)
     const { clock } = this.#means
-    const here = { view: local, writer, mutex, owners, clock, ownUid, site, shares, hasAll }
+    const here = {
+      ...clocks,
+      view: local,
+      writer,
+      mutex,
+      owners,
+      clock,
+      ownUid,
+      site,
+      shares,
+      hasAll,
+    }
     return new RemoteReconciler({ ...here, remote, writeStatus, cluster, groups: this.#groups })
   }
 
@@ -299,6 +314,11 @@ export class RemoteCluster {
     }
     this.#stops.push(
       owners.watch(this.#informer, name),
+      this.#clockCheck.onFault(() => {
+        for (const object of this.#informer.objects()) {
+          if (isOurs(object)) this.#queue.add(keyOf(object))
+        }
+      }),
       this.#informer.subscribe({
         onAdd: (_, object) => this.#sources.add(new DnsRecordView(object)),
         onUpdate: (_, object, before) => {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { HostShare } from '../../dnsrecord/host-share.ts'
 import { ApiError, type ApiObject, textOf } from '../../kube/api.ts'
+import { type ApiClock, isWrong } from '../cluster/clock-check.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { findPartConflicts } from '../conflicts/find-in-cluster.ts'
 import { describeNotOwned, withoutForeignNames } from '../conflicts/host-rights.ts'
@@ -38,6 +39,10 @@ interface RemoteReconcilerParts {
   readonly mutex: KeyedMutex
   readonly owners: Owners
   readonly remote: RemoteView
+  /** The clock of the other API server. */
+  readonly remoteClock: Pick<ApiClock, 'fault'>
+  /** That of ours; missing = it is not known. */
+  readonly apiClock?: Pick<ApiClock, 'fault'> | undefined
   /** Writes `status` as this cluster's part of the status of a record in the other cluster. */
   readonly writeStatus: (record: DnsRecordView, status: ApiObject) => Promise<void>
   readonly clock: Clock
@@ -138,8 +143,8 @@ export class RemoteReconciler {
     group: string,
     nowMs: number,
   ): Plan {
-    const { view, cluster, site, groups = NO_GROUPS, shares = [] } = this.#parts
-    const scene = { view, site, role: 'primary', shares } as const
+    const { view, cluster, site, groups = NO_GROUPS, shares = [], apiClock } = this.#parts
+    const scene = { view, site, role: 'primary', shares, apiClock } as const
     const { namespace, endpoints } = seen
     const action = decide(seen, view.secretsOf(namespace))
     switch (action.kind) {
@@ -152,12 +157,12 @@ export class RemoteReconciler {
         }
         const membership = groups.membershipOf(seen.key, group, action.publishing)
         if (membership === 'pending') return NO_CHANGE
-        const { facts: found, fault: note } = composeForeignFacts(
-          action.publishing,
+        const { facts: found, fault: note } = composeForeignFacts(action.publishing, {
           cluster,
-          site,
-          otherSites(authoritative, cluster),
-        )
+          ownSite: site,
+          sites: otherSites(authoritative, cluster),
+          isUndated: isWrong(this.#parts.remoteClock),
+        })
         const facts = markPartial(found, seen, authoritative, this.#parts)
         const unknown = { report: undefined, healthy: undefined, counts: undefined }
         const conflicts = findPartConflicts(seen, facts.site, scene)

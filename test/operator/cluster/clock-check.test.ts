@@ -22,11 +22,12 @@ t.test('the clock of the API server is compared with ours', async (t) => {
     const clock = new FakeClock()
     const { log, lines } = recordLog()
     let ahead: number | undefined = aheadMs
+    let slowMs = takesMs
     const answer = async (): Promise<ApiResponse> => {
-      clock.pass(takesMs / 2)
+      clock.pass(slowMs / 2)
       const dateMs =
         ahead === undefined ? undefined : Math.floor((clock.now() + ahead) / 1000) * 1000
-      clock.pass(takesMs / 2)
+      clock.pass(slowMs / 2)
       return { status: 200, retryAfterSeconds: 0, dateMs, body: (async function* () {})() }
     }
     const api: ApiClient = { place: 'https://k.test', get: answer, send: answer, refresh: () => {} }
@@ -37,8 +38,48 @@ t.test('the clock of the API server is compared with ours', async (t) => {
     t.match(check.fault, says === '' ? /^$/ : new RegExp(`API server .*${says}`), name)
     t.equal(lines.length, says === '' ? 0 : 1, `${name}: once`)
     ahead = 0
+    slowMs = 0
+    clock.pass(30_000)
     await check.get('/version', signal)
     t.equal(check.fault, '', name)
     t.match(lines[1] ?? '', says === '' ? /^$/ : /agrees with ours again/, name)
   }
+})
+
+t.test('a fault begins and ends as that of a nameserver', async (t) => {
+  const clock = new FakeClock()
+  const { log, lines } = recordLog()
+  let aheadMs = 0
+  const answer = async (): Promise<ApiResponse> => {
+    const dateMs = clock.now() + aheadMs
+    return { status: 200, retryAfterSeconds: 0, dateMs, body: (async function* () {})() }
+  }
+  const api: ApiClient = { place: 'https://k.test', get: answer, send: answer, refresh: () => {} }
+  const check = new ClockCheck(api, { clock, log })
+  let changes = 0
+  const stop = check.onFault(() => changes++)
+  const faults: boolean[] = []
+  for (const [afterMs, ahead] of [
+    [0, 8000],
+    [30_000, 10_500],
+    [30_000, 11_500],
+    [1000, 7000],
+    [30_000, 9000],
+    [0, 7000],
+    [1000, 60_000],
+    [30_000, 60_000],
+  ] as const) {
+    clock.pass(afterMs)
+    aheadMs = ahead
+    await check.get('/version', new AbortController().signal)
+    faults.push(check.fault !== '')
+  }
+  t.strictSame(faults, [false, false, true, true, true, false, false, true])
+  t.equal(lines.length, 3)
+  t.equal(changes, 3, 'each change once')
+  stop()
+  aheadMs = 0
+  clock.pass(30_000)
+  await check.get('/version', new AbortController().signal)
+  t.equal(changes, 3)
 })

@@ -98,6 +98,35 @@ t.test('so does one of another cluster', async (t) => {
   t.equal(at(second.cluster.stored('a/app'), 'status', 'served'), '1/2')
 })
 
+t.test('ages decide only if the clocks of all API servers are right', async (t) => {
+  for (const { name, finds, isOlder } of [
+    { name: 'they are right', finds: [], isOlder: true },
+    { name: 'that of the other cluster is not', finds: [['dublin', 'zeta']], isOlder: false },
+    { name: 'our own is not', finds: [['dublin', 'dublin']], isOlder: false },
+    { name: 'the other cluster finds its own wrong', finds: [['zeta', 'zeta']], isOlder: false },
+  ] as const) {
+    const simulation = new DelegationSimulation()
+    const dublin = simulation.add('dublin')
+    const zeta = simulation.add('zeta', 'secondary')
+    const spec = { endpoints: [A], providerRef: { name: 'coredns' } }
+    dublin.cluster.put(age(dnsRecord({ name: 'plain', spec }), 5))
+    zeta.delegate('app', [CNAME, API])
+    zeta.cluster.put(age(zeta.cluster.stored('a/app')!, 3))
+    const sites = new Map([dublin, zeta].map((site) => [site.name, site]))
+    await simulation.settle()
+    for (const [by, of] of finds) sites.get(by)!.clockFaults.set(of, 'the clock is wrong')
+    await simulation.settle()
+    t.strictSame(servedTypes(dublin.cluster.records.values()), [isOlder ? 'CNAME' : 'A'], name)
+    t.match(dublin.ready('plain'), isOlder ? /^False/ : READY, name)
+    const conditions = JSON.stringify(at(zeta.cluster.stored('a/app'), 'status'))
+    t.equal(conditions.includes('RecordConflict'), !isOlder, name)
+    for (const { clockFaults } of sites.values()) clockFaults.clear()
+    await simulation.settle()
+    t.strictSame(servedTypes(dublin.cluster.records.values()), ['CNAME'], `${name}: it is over`)
+    t.match(dublin.ready('plain'), /^False/, `${name}: it is over`)
+  }
+})
+
 /** `status.served` and `status.down` of the records of a cluster, by name. */
 function columnsOf({ cluster }: SimulatedSite): Record<string, unknown> {
   const columns = [...cluster.records.values()].map((object) => {

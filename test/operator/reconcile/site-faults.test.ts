@@ -125,3 +125,43 @@ for (const { site, aheadMs, type } of [
     t.equal(text.includes('undated'), aheadMs !== 0, 'the servers of the cluster decide alike')
   })
 }
+
+// The peer's record counts as older by its own clock.
+for (const { name, fault, isUndated } of [
+  { name: 'our own', fault: 'the clock is wrong', isUndated: undefined },
+  { name: 'that of the peer', fault: '', isUndated: true },
+] as const) {
+  t.test(`ages decide only if the clocks of API servers are right: ${name}`, async (t) => {
+    const fixture = new OperatorFixture()
+    fixture.cluster.put(dnsRecord())
+    const say = (about: { readonly isUndated?: true | undefined }): void => {
+      const old = {
+        recordType: 'CNAME',
+        targets: ['gw.example.org'],
+        createdSeconds: 1_000_000_000,
+      }
+      fixture.peers.say(EAST, 'zeta', [{ ...old, ...about }], thisMoment(fixture.clock))
+    }
+    const served = (): readonly unknown[] => {
+      const merged = fixture.field('merged-app', 'spec', 'endpoints') as readonly ApiObject[]
+      return merged.map(({ recordType }) => recordType)
+    }
+    const isExported = (): boolean => {
+      return JSON.stringify(fixture.field('local-app', 'spec')).includes('undated=true')
+    }
+    fixture.apiClock.fault = fault
+    say({ isUndated })
+    await fixture.reconcile()
+    t.strictSame(served(), ['A'])
+    const text = JSON.stringify(at(fixture.cluster.stored('a/merged-app')!, 'metadata'))
+    t.match(text, 'undated', 'the servers of the cluster decide alike')
+    t.equal(isExported(), fault !== '', 'and the peers')
+    fixture.start()
+    t.strictSame(await fixture.reconcile(), [], 'a restart changes nothing')
+    fixture.apiClock.fault = ''
+    say({})
+    await fixture.reconcile()
+    t.strictSame(served(), ['CNAME'], 'it is over')
+    t.equal(isExported(), false)
+  })
+}

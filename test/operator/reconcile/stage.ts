@@ -28,6 +28,8 @@ export class OperatorFixture {
   /** Changing it needs `start`. */
   isProbing = true
   hasCounts = true
+  /** What is wrong with the clock of the API server. */
+  readonly apiClock = { fault: '' }
   deaths: RecordDeaths | undefined
   reconciler = this.start()
 
@@ -49,6 +51,7 @@ export class OperatorFixture {
         forgot: (key) => this.forgotten.push(key),
       },
       deaths: this.deaths,
+      apiClock: this.apiClock,
       peersForm: () => this.peersForm,
       isProbing: this.isProbing,
       hasCounts: () => this.hasCounts,

@@ -62,6 +62,8 @@ class Stage {
   readonly lines: string[] = []
   /** Number of reconciles that succeeded. */
   reconciles = 0
+  /** Records that were written in the local cluster. */
+  readonly written: string[] = []
   watch: Stream | undefined
   readonly #local: Cluster
   readonly #localApi = new ApiDouble()
@@ -92,7 +94,7 @@ class Stage {
       name: 'boston',
       api: this.api,
       local: this.#local,
-      writer: { write: async () => {} },
+      writer: { write: async (write) => void this.written.push(JSON.stringify(write)) },
       mutex: new KeyedMutex(),
       owners: new OwnerIndex(),
       resources: new ResourceRegistry(),
@@ -253,22 +255,35 @@ t.test('a cluster is heard while its API server answers, whatever it answers', a
 t.test('the clock of its API server is compared with ours', async (t) => {
   const stage = new Stage()
   const remote = await stage.begin(t)
-  for (const { name, aheadMs, says } of [
+  for (const { name, aheadMs, says, isUndated = false } of [
     { name: 'it agrees', aheadMs: 0, says: /^$/ },
-    { name: 'behind', aheadMs: -60_000, says: /^the clock of the API server is behind ours/ },
+    {
+      name: 'behind',
+      aheadMs: -60_000,
+      says: /^the clock of the API server is behind ours/,
+      isUndated: true,
+    },
     { name: 'it agrees again', aheadMs: 0, says: /^$/ },
   ]) {
+    stage.clock.pass(30_000)
     stage.api.dateMs = stage.clock.now() + aheadMs
     await stage.pass(10, (asked) => {
       if (isOfNamespace(asked)) asked.reply(200, { metadata: { uid: 'uid of boston' } })
-      else asked.reply(200, asked.path === '/version' ? {} : listBody('9', []))
+      else if (asked.method === 'PATCH') asked.reply(200, RECORD)
+      else asked.reply(200, asked.path === '/version' ? {} : listBody('9', [RECORD]))
     })
     t.match(remote.clockFault, says, name)
     t.equal(remote.fault, '', 'it is followed in any case')
+    const last = stage.written.splice(0).at(-1) ?? 'nothing'
+    t.equal(last.includes('undated'), isUndated, `${name}: its records are reconciled: ${last}`)
+    t.match(last, 'sextant.io/sites', name)
   }
   const about = stage.lines.filter((line) => line.includes('clock'))
   t.equal(about.length, 2, 'each change once')
-  t.match(about[0], /cluster boston: the clock of the API server is behind ours: it dates/)
+  t.match(
+    about[0],
+    /cluster boston: the clock of the API server is behind ours: synchronise the clocks; until then, site names/,
+  )
   t.match(about[1], /cluster boston: the clock of the API server agrees with ours again/)
 })
 
