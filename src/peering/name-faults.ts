@@ -60,7 +60,8 @@ export function findNameFaults(peer: NamedPeer, context: NameContext): readonly 
 
 /**
  * True if a peer with the name of our site is not one of its nameservers, as far as one host shows. `ours`: endpoints
- * of our records of the host. A nameserver that follows a change late counts as none until it has followed.
+ * of our records of the host. A nameserver that follows a change late is none until it has followed; see
+ * `namesakeSince`.
  */
 export function isNamesake(
   { states }: Pick<NamedPeer, 'states'>,
@@ -69,6 +70,21 @@ export function isNamesake(
 ): boolean {
   const reported = endpointsOfSite(states, site)
   return reported.length === 0 || findForeignExports(ours, reported).length > 0
+}
+
+/**
+ * Returns the monotonic time since which a peer with the name of our site is a namesake: Infinity = it is our
+ * nameserver, -Infinity = it never was. Our nameserver may be late, so it counts as one until it has been a namesake
+ * for SITE_CONFLICT_MS. `beforeMs`: the last result; undefined = it is new.
+ */
+export function namesakeSince(
+  isNamesake: boolean,
+  beforeMs: number | undefined,
+  nowMs: number,
+): number {
+  if (!isNamesake) return Number.POSITIVE_INFINITY
+  if (beforeMs === undefined) return Number.NEGATIVE_INFINITY
+  return Math.min(beforeMs, nowMs)
 }
 
 /** A peer whose zone names several sites is not known to be a nameserver of any of them. */

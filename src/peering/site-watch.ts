@@ -14,6 +14,7 @@ import {
   lastingSince,
   type NamedPeer,
   type NameFault,
+  namesakeSince,
 } from './name-faults.ts'
 import type { PeerFollower } from './peer.ts'
 import type { PeerEndpoint } from './peer-endpoint.ts'
@@ -68,6 +69,8 @@ interface Watch {
   faults: ReadonlySet<string>
   /** '' = its clock agrees with ours. */
   clockFault: string
+  /** As in `namesakeSince`, while its clock differs. */
+  namesakeMs: number | undefined
   isAhead: boolean
 }
 
@@ -85,6 +88,7 @@ export class SiteWatch {
       sinceMs: new Map(),
       faults: new Set(),
       clockFault: '',
+      namesakeMs: undefined,
       isAhead: false,
     }))
     this.#stops = [
@@ -164,7 +168,7 @@ export class SiteWatch {
     const known = this.#clocksOf(ownSite).find((one) => one.address === address)
     const whose = ownSite === site ? clockOfOurs(address, site) : `site ${ownSite}`
     const found = known === undefined ? '' : printClockFault(whose, known.aheadMs)
-    const counts = found === '' || ownSite !== site || this.#isOurNameserver(watch.peer)
+    const counts = this.#counts(watch, found)
     const fault = counts ? found : ''
     if (fault !== watch.clockFault) {
       watch.clockFault = fault
@@ -176,6 +180,17 @@ export class SiteWatch {
     if (fault !== '' || most <= CLOCK_DIFFERS_MS || watch.isAhead) return
     watch.isAhead = true
     log.warning(printClockAhead(ownSite))
+  }
+
+  /** True if a fault of the clock of a peer counts: `found`; '' = it has none. */
+  #counts(watch: Watch, found: string): boolean {
+    const { site, clock } = this.#parts
+    const isDecided = found === '' || watch.peer.ownSite !== site
+    const nowMs = clock.monotonic()
+    watch.namesakeMs = isDecided
+      ? undefined
+      : namesakeSince(!this.#isOurNameserver(watch.peer), watch.namesakeMs, nowMs)
+    return nowMs - (watch.namesakeMs ?? Infinity) < SITE_CONFLICT_MS
   }
 
   #clocksOf(ownSite: string): readonly SiteClock[] {

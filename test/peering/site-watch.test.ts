@@ -203,6 +203,25 @@ t.test('the clock of a peer that has the name of this site does not count', asyn
   t.strictSame(lines, [])
 })
 
+t.test('a nameserver of this site that follows a change late keeps its clock', async (t) => {
+  const { say, put, setClock, pass, lines, watch } = stage({ ownSite: 'east' })
+  say(HOST, ['192.0.2.1'])
+  setClock(60_000)
+  await pass(5)
+  t.equal(lines.length, 1)
+  for (const last of [2, 3, 4]) {
+    put(`192.0.2.${last}`)
+    for (let i = 0; i < 5; i++) await pass(5)
+    t.match(watch.note(), 'the clock of peer', 'it is late')
+    say(HOST, [`192.0.2.${last}`])
+    await pass(5)
+  }
+  t.equal(lines.length, 1, 'once')
+  put('192.0.2.9')
+  for (let i = 0; i < 7; i++) await pass(5)
+  t.notMatch(watch.note(), 'the clock of peer', 'it does not follow, so it is another site')
+})
+
 t.test('a peer that becomes a relay has no clock of a site any more', async (t) => {
   const { setClock, own, pass, lines, watch } = stage()
   setClock(60_000)

@@ -7,6 +7,7 @@ import {
   isNamesake,
   lastingSince,
   type NamedPeer,
+  namesakeSince,
 } from '../../peering/name-faults.ts'
 import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
 import {
@@ -46,6 +47,8 @@ export class SiteNames {
   readonly #clock: Clock
   /** By record key: monotonic time since which each fault lasts. */
   readonly #sinceMs = new Map<string, Map<string, number>>()
+  /** By record key and address: as in `namesakeSince`, of the peers with the name of our site. */
+  readonly #namesakeMs = new Map<string, ReadonlyMap<string, number>>()
 
   constructor(site: string, clock: Clock) {
     this.#site = site
@@ -72,23 +75,32 @@ export class SiteNames {
       const context = { site: this.#site, setting: '--site', ours, others: peers }
       return [...findRelay(peer), ...findNameFaults(peer, context)]
     })
-    const namesakes = peers.filter((peer) => {
-      return peer.ownSite === this.#site && isNamesake(peer, this.#site, oursFor(peer))
-    })
+    const known = this.#namesakeMs.get(record.key)
+    const namesakeMs = new Map(
+      peers
+        .filter((peer) => peer.ownSite === this.#site)
+        .map((peer) => {
+          const isOther = isNamesake(peer, this.#site, oursFor(peer))
+          return [peer.address, namesakeSince(isOther, known?.get(peer.address), nowMs)]
+        }),
+    )
+    this.#namesakeMs.set(record.key, namesakeMs)
     const since = lastingSince(faults, before, firstMs)
     this.#sinceMs.set(record.key, since)
     const isLasting = (ms: number): boolean => nowMs - ms >= SITE_CONFLICT_MS
-    const coming = [...since.values()].filter((ms) => !isLasting(ms))
+    const coming = [...since.values(), ...namesakeMs.values()].filter((ms) => !isLasting(ms))
+    const namesakes = [...namesakeMs].filter(([, ms]) => isLasting(ms))
     const names = faults.filter(({ id }) => isLasting(since.get(id)!)).map(({ text }) => text)
     return {
       names: sortUnique(names),
-      namesakes: new Set(namesakes.map(({ address }) => address)),
+      namesakes: new Set(namesakes.map(([address]) => address)),
       nextMs: coming.reduce((least, ms) => Math.min(least, ms + SITE_CONFLICT_MS), Infinity),
     }
   }
 
   forget(key: string): void {
     this.#sinceMs.delete(key)
+    this.#namesakeMs.delete(key)
   }
 
   /** What our nameserver may report: the endpoints of the record, and of others with the same names. */

@@ -95,6 +95,38 @@ t.test('the clock of another nameserver of our site', async (t) => {
   }
 })
 
+t.test('a nameserver of our site that follows a change late keeps its clock', async (t) => {
+  const fixture = new OperatorFixture()
+  const put = (...targets: readonly string[]): void => {
+    const endpoints = [{ dnsName: 'k.example.com', recordType: 'A', recordTTL: 60, targets }]
+    const { status = {} } = fixture.cluster.stored(KEY) ?? {}
+    fixture.cluster.put({ ...dnsRecord({ spec: { endpoints } }), status })
+  }
+  put('192.0.2.1')
+  fixture.peers.clocksMs.set(EAST, -3600_000)
+  fixture.say(EAST, 'here', ['192.0.2.1'])
+  await fixture.reconcile()
+  const differs = /^True ClockDiffers: the clock of peer/
+  t.match(degraded(fixture), differs)
+  put('192.0.2.3')
+  const againMs = await fixture.reconciler.reconcile(KEY)
+  t.match(degraded(fixture), differs, 'it is late')
+  t.equal(againMs, 30_001, 'it is checked again')
+  fixture.clock.pass(29_000)
+  await fixture.reconcile()
+  t.match(degraded(fixture), differs, 'it is late still')
+  fixture.say(EAST, 'here', ['192.0.2.3'])
+  await fixture.reconcile()
+  t.match(degraded(fixture), differs)
+  put('192.0.2.4')
+  fixture.say(EAST, 'here', ['192.0.2.3'])
+  await fixture.reconcile()
+  fixture.clock.pass(30_001)
+  fixture.say(EAST, 'here', ['192.0.2.3'])
+  await fixture.reconcile()
+  t.notMatch(degraded(fixture), 'clock', 'it does not follow, so it is another site')
+})
+
 // The peer's record counts as older by its own clock.
 for (const { site, aheadMs, type } of [
   { site: 'zeta', aheadMs: 0, type: 'CNAME' },
