@@ -61,18 +61,28 @@ interface RecordDeathsParts {
   readonly log: Logger
 }
 
-/** Logs what happens to each host when one of its sites dies: once, and when the reasons change. */
+/** What was logged of a host. */
+interface Logged {
+  /** Hash of the causes. */
+  causes: string
+  /** Number of lines. The budget may not have had room for all. */
+  lines: number
+  /** Of its records. */
+  readonly keys: Set<string>
+}
+
+/**
+ * Logs what happens to each host when one of its sites dies: once, and when the reasons change. Lines for which the
+ * budget has no room follow with later reconciles.
+ */
 export class RecordDeaths {
   readonly #parts: RecordDeathsParts
-  /**
-   * Hash of the causes that were logged, and the keys of the records. By host; an authoritative record, which has other
-   * sites than the ordinary ones of its host, by its key.
-   */
-  readonly #logged = new Map<string, { causes: string; readonly keys: Set<string> }>()
+  /** By host; an authoritative record, which has other sites than the ordinary ones of its host, by its key. */
+  readonly #logged = new Map<string, Logged>()
   /** Key in `#logged` by record key. */
   readonly #ids = new Map<string, string>()
   readonly #budget = new LineBudget(LINES_MAX, PERIOD_MS)
-  #unlogged = 0
+  #isLate = false
 
   constructor(parts: RecordDeathsParts) {
     this.#parts = parts
@@ -86,13 +96,14 @@ export class RecordDeaths {
     this.#ids.set(record.key, id)
     const deaths = this.#deathsOf(host, known)
     const causes = shortHash(deaths.map(({ site, cause }) => `${site} ${cause}`).join('\n'))
-    const logged = this.#logged.get(id) ?? { causes: '', keys: new Set<string>() }
+    const logged = this.#logged.get(id) ?? { causes, lines: 0, keys: new Set<string>() }
     this.#logged.set(id, logged)
     logged.keys.add(record.key)
-    if (logged.causes === causes) return
+    if (logged.causes !== causes) logged.lines = 0
     logged.causes = causes
-    for (const { site, text, kind } of deaths) {
-      this.#log(site, `${host}: ${text}`, kind === 'setting')
+    for (const { site, text, kind } of deaths.slice(logged.lines)) {
+      if (!this.#log(site, `${host}: ${text}`, kind === 'setting')) return
+      logged.lines++
     }
   }
 
@@ -120,16 +131,17 @@ export class RecordDeaths {
     return ifSiteDies(ofSites, { ...rules, site, sites: sites.size, knowsOthers: true })
   }
 
-  #log(site: string, text: string, isWarning: boolean): void {
+  /** Returns true if the budget had room for the line. */
+  #log(site: string, text: string, isWarning: boolean): boolean {
     const { log, clock } = this.#parts
-    if (!this.#budget.take(clock.monotonic())) {
-      this.#unlogged++
-      return
-    }
-    if (this.#unlogged > 0) log.info(`and ${this.#unlogged} more lines about the death of sites`)
-    this.#unlogged = 0
+    const hasRoom = this.#budget.take(clock.monotonic())
+    if (!hasRoom && !this.#isLate)
+      log.info('more lines about the death of sites follow when their hosts are reconciled again')
+    this.#isLate = !hasRoom
+    if (!hasRoom) return false
     if (isWarning) log.warning(`if ${site} dies: ${text}`)
     else log.info(`if ${site} dies: ${text}`)
+    return true
   }
 }
 
