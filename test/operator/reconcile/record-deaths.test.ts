@@ -116,7 +116,7 @@ t.test('the number of lines is bounded', async (t) => {
     const lines = [...first, ...later].filter((line) => line.includes(ofHost(`r${i}`)))
     t.equal(lines.length, 1, `r${i} is logged once`)
   }
-  t.equal(later.length, 26, later.at(-1))
+  t.equal(later.length, 26)
 })
 
 t.test('an authoritative record beside an ordinary one of its host is logged once', (t) => {

@@ -86,7 +86,7 @@ class Stage {
     this.#local.start()
     await turns()
     for (const asked of this.#localApi.asked.splice(0)) {
-      const lists = { ...LOCAL, dnsrecords: own }
+      const lists: Readonly<Record<string, readonly object[]>> = { ...LOCAL, dnsrecords: own }
       asked.reply(200, listBody('1', lists[asked.path.split('/').at(-1) ?? ''] ?? []))
     }
     await this.#local.synced()
