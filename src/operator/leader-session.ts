@@ -98,11 +98,8 @@ export class LeaderSession {
     const owners = new OwnerIndex()
     this.#reporter = new Reporter(cluster.events, metrics, log)
     this.#reconciler = new Reconciler({
-      view: cluster,
-      writer,
+      ...{ view: cluster, writer, clock, apiClock },
       peers: this.peers,
-      clock,
-      apiClock,
       listener: this.#reporter,
       deaths: new RecordDeaths({ site, rules: operatorDeathRules(settings), clock, log }),
       site,

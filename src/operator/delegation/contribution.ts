@@ -20,7 +20,7 @@ const NAMED_MAX = 5
 export type OwnerFacts = Omit<OwnedPart, 'endpoints' | 'owner'>
 
 /** What an operator finds of a delegating record of its own cluster. */
-export interface OwnFindings {
+interface OwnFindings {
   readonly health: OwnHealth
   /** True = the clock of the API server is wrong. */
   readonly isUndated: boolean

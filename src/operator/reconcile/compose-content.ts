@@ -147,17 +147,8 @@ export function composeContent(publishing: Publishing, inputs: ContentInputs): M
   const conflicts = [...found.ofSites, ...leftOut.map((one) => describeLeftOut(rootHost, one))]
   const decided = inputs.decideHealth({ own: own.shared, siteStates })
   const foreignDown = new Set([...decided.down.keys(), ...down])
-  const served = composeServed(publishing, {
-    ...{
-      site,
-      isUndated,
-      foreign,
-      down: health.down,
-      foreignDown,
-      drain: own.drain,
-      timeMs: inputs.timeMs,
-    },
-  })
+  const out = { down: health.down, foreignDown, drain: own.drain, timeMs: inputs.timeMs }
+  const served = composeServed(publishing, { site, isUndated, foreign, ...out })
   const refused = listRefused(peers, screened.refused)
   const disputes = [...conflicts, ...refused]
   const isPartial = addresses.some((address) => peers.get(address)?.state === undefined)
