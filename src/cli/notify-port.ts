@@ -4,7 +4,7 @@ import { NOTIFY_REPLY_OCTETS, type NotifyReceiver } from '../operator/notify/not
 import type { Logger } from '../telemetry/log.ts'
 import type { Exchange, Listener, QueryHandler } from '../transport/exchange.ts'
 import { listenTcp } from '../transport/tcp.ts'
-import type { TcpLimits } from '../transport/tcp-connection.ts'
+import type { TcpLimits } from '../transport/tcp-limits.ts'
 import { listenDgram } from '../transport/udp/dgram.ts'
 
 /** Most replies in flight. Each is made at once, and at most waits for its socket. */

@@ -1,5 +1,5 @@
 import type { Listener, QueryHandler } from './exchange.ts'
-import type { TcpLimits } from './tcp-connection.ts'
+import type { TcpLimits } from './tcp-limits.ts'
 
 /** An address to serve. */
 interface ListenPlace {

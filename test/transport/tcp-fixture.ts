@@ -1,5 +1,5 @@
 import { listenTcp, type TcpListener } from '../../src/transport/tcp.ts'
-import type { TcpLimits } from '../../src/transport/tcp-connection.ts'
+import type { TcpLimits } from '../../src/transport/tcp-limits.ts'
 import { TcpClient } from './client.ts'
 import { Echo } from './echo.ts'
 

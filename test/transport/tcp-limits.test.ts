@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { TcpLimits } from '../../src/transport/tcp-connection.ts'
+import type { TcpLimits } from '../../src/transport/tcp-limits.ts'
 import { frame, TcpClient } from './client.ts'
 import { Echo, until, Wish } from './echo.ts'
 import { message, start } from './tcp-fixture.ts'

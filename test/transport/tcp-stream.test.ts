@@ -3,7 +3,7 @@ import { Query } from '../../src/dns/message/query.ts'
 import type { ReplyStream } from '../../src/dns/message/reply-stream.ts'
 import { type Exchange, type QueryHandler, STREAMED } from '../../src/transport/exchange.ts'
 import { listenTcp } from '../../src/transport/tcp.ts'
-import type { TcpLimits } from '../../src/transport/tcp-connection.ts'
+import type { TcpLimits } from '../../src/transport/tcp-limits.ts'
 import { TcpClient } from './client.ts'
 import { until } from './echo.ts'
 

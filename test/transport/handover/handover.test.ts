@@ -3,7 +3,7 @@ import { DescriptorSocket } from '../../../src/transport/handover/descriptor-soc
 import { Handover } from '../../../src/transport/handover/handover.ts'
 import { ReusePortBinder } from '../../../src/transport/handover/reuse-port-binder.ts'
 import { listenTcp, type TcpListener } from '../../../src/transport/tcp.ts'
-import type { TcpLimits } from '../../../src/transport/tcp-connection.ts'
+import type { TcpLimits } from '../../../src/transport/tcp-limits.ts'
 import { loadLibc } from '../../../src/transport/udp/batch/libc.ts'
 import { frame, TcpClient } from '../client.ts'
 import { Echo, until, Wish } from '../echo.ts'
