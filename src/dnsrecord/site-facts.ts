@@ -47,7 +47,7 @@ export interface SitePart<E = FactEndpoint> {
   readonly isUndated?: boolean | undefined
   /** As in RecordOrigin. */
   readonly isPartial?: boolean | undefined
-  /** True if the original record has a health check. Only parts of other clusters in an authoritative record have it. */
+  /** The original record has a health check. Only parts of other clusters in an authoritative record have this. */
   readonly isChecked?: boolean | undefined
   /** Settings of the original record, as `printSettings` prints them. */
   readonly settings: Texts
@@ -171,23 +171,14 @@ export function scanSiteFacts(
 }
 
 function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePart | string {
-  const {
-    site,
-    created = 0,
-    undated = false,
-    partial = false,
-    checked = false,
-    settings = {},
-    endpoints = [],
-  } = part
+  const { site, created = 0, settings = {}, endpoints = [] } = part
   if (!isSite(site)) return `invalid site ${printShort(site)}`
   const names = scanNames(part)
   if (typeof names === 'string') return names
   if (!isSeconds(created))
     return `created must be seconds since the epoch, not ${printShort(created)}`
-  if (typeof undated !== 'boolean') return 'undated must be true or false'
-  if (typeof partial !== 'boolean') return 'partial must be true or false'
-  if (typeof checked !== 'boolean') return 'checked must be true or false'
+  const flags = scanFlags(part)
+  if (typeof flags === 'string') return flags
   if (!isTexts(settings)) return 'settings must be strings by name'
   const health = scanHealth(part)
   if (typeof health === 'string') return health
@@ -198,11 +189,6 @@ function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePa
     if (!isMapping(endpoint)) return `spec.endpoints has no endpoint ${printShort(one)}`
     found.push(endpoint)
   }
-  const flags = {
-    ...(undated ? { isUndated: true } : {}),
-    ...(partial ? { isPartial: true } : {}),
-    ...(checked ? { isChecked: true } : {}),
-  }
   return {
     site,
     ...names,
@@ -211,6 +197,20 @@ function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePa
     settings,
     ...health,
     endpoints: found,
+  }
+}
+
+function scanFlags(
+  part: Mapping,
+): Pick<SitePart, 'isUndated' | 'isPartial' | 'isChecked'> | string {
+  const { undated = false, partial = false, checked = false } = part
+  if (typeof undated !== 'boolean') return 'undated must be true or false'
+  if (typeof partial !== 'boolean') return 'partial must be true or false'
+  if (typeof checked !== 'boolean') return 'checked must be true or false'
+  return {
+    ...(undated ? { isUndated: true } : {}),
+    ...(partial ? { isPartial: true } : {}),
+    ...(checked ? { isChecked: true } : {}),
   }
 }
 

@@ -25,10 +25,10 @@ interface HearingScene {
 }
 
 /**
- * Stores when the other clusters of an authoritative record were last heard. As with nameservers, `status.peers` has the
- * times of silent clusters. Otherwise their silence would begin again with each leader. `nextMs`: when a cluster that
- * does not answer is reported as silent, in monotonic milliseconds; Infinity = never. That a cluster stops answering
- * causes an event after HEARD_MS.
+ * Stores when the other clusters of an authoritative record were last heard. As with nameservers, `status.peers` has
+ * the times of silent clusters. Otherwise their silence would begin again with each leader. `nextMs`: when a cluster
+ * that does not answer is reported as silent, in monotonic milliseconds; Infinity = never. That a cluster stops
+ * answering causes an event after HEARD_MS.
  */
 export function noteHeard(
   record: DnsRecordView,

@@ -160,8 +160,8 @@ export class RemoteCluster {
   }
 
   /**
-   * True if the records of this cluster that delegate to the authoritative record were read and reconciled, or this took
-   * too long.
+   * True if the records of this cluster that delegate to the authoritative record were read and reconciled, or this
+   * took too long.
    */
   hasAll(authoritativeKey: string): boolean {
     const { clock } = this.#means

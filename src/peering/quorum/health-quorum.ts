@@ -145,12 +145,11 @@ export class HealthQuorum {
     const decided = this.#decide(facts, ages, foreign)
     const ours = new Set([...ownFindings.keys(), ...listTargets(facts.own)])
     this.#watch(facts, findProbed(new Map([...foreign].filter(([address]) => !ours.has(address)))))
-    const served = servedAsOurs(facts)
     const wasDown = memory.downOf(id)
     const wasOut = memory.outOf(id)
     const wasDisputed = this.#disputed.get(id) ?? NONE
     const down = new Set<string>()
-    const out = new Set<string>()
+    const out = findOut(facts, decided)
     const disputed = new Set<string>()
     const decisions = new Map<string, AddressDecision>()
     const changes: string[] = []
@@ -163,13 +162,9 @@ export class HealthQuorum {
       decisions.set(address, { outcome, by, reason: reasonOf(one, context) })
       // What its own site reports down is no decision of other sites.
       const isTakenOut = outcome === 'down' && by !== 'home'
-      const isOut = {
-        before: wasOut.has(address),
-        after: outcome === 'down' && !served.has(address),
-      }
       if (isTakenOut) down.add(address)
-      if (isOut.after) out.add(address)
       if (isDisputed) disputed.add(address)
+      const isOut = { before: wasOut.has(address), after: out.has(address) }
       const isInDispute = { before: wasDisputed.has(address), after: isDisputed }
       this.#report(`${address} of ${host}`, isOut, isInDispute, statements)
       // If its own site reports it down meanwhile, it is not served again.
@@ -414,10 +409,15 @@ export class HealthQuorum {
   }
 }
 
-/** Returns our own addresses that are not down: they are served even if a peer has them too and they are down there. */
-function servedAsOurs({ own, ownFindings }: QuorumHost): ReadonlySet<string> {
+/** Returns the addresses that are down, except for those of our own records that are not down there. */
+function findOut(
+  { own, ownFindings }: QuorumHost,
+  decided: readonly DecidedAddress[],
+): ReadonlySet<string> {
   const targets = listTargets(own.filter(({ health }) => health !== 'down'))
-  return new Set(targets.filter((target) => ownFindings.get(target) !== 'down'))
+  const served = new Set(targets.filter((target) => ownFindings.get(target) !== 'down'))
+  const down = decided.filter(({ decision }) => decision.outcome === 'down')
+  return new Set(down.map(({ address }) => address).filter((address) => !served.has(address)))
 }
 
 /** Where clients would get nothing else, they get what this site reaches, although other sites do not. */
