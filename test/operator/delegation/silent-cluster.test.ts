@@ -157,7 +157,7 @@ for (const { fault, begin, end, two, three } of [
       await it.simulation.pass(downS)
       let found = ''
       await it.simulation.pass(
-        60,
+        30,
         () => (found = served(it.dublin) === want ? found : served(it.dublin)),
       )
       t.equal(found, '', 'after the bound, and later')
