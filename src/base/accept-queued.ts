@@ -1,6 +1,6 @@
 import { type Server, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { noteConnectionsMs, OtherWork } from './other-work.ts'
+import { noteConnectionsMs, OtherWork } from './event-loop-budget.ts'
 
 /**
  * Bounds, in milliseconds, of the time for which `acceptMore` accepts connections in one turn of the event loop. Within

@@ -32,25 +32,3 @@ export interface TcpLimits {
   /** How long `close` waits for clients to end their connections or to be silent, and for queries in flight. */
   readonly drainMs: number
 }
-
-/** CoreDNS's defaults of `timeouts`, and bounds of our own where CoreDNS has none. */
-export const TCP_LIMITS_DEFAULT: TcpLimits = {
-  readMs: 3000,
-  writeMs: 5000,
-  // Linux reports room once a third of the send buffer is free: 12 KiB/s with 4 MiB, the largest buffer without FFI.
-  streamWriteMs: 120_000,
-  idleMs: 10_000,
-  queriesMax: -1,
-  inFlightMax: 64,
-  unsentOctetsMax: 1 << 20,
-  // Without this limit, 2 000 connections with 1 MiB each would keep 2 GB.
-  allUnsentOctetsMax: 1 << 27,
-  connectionsMax: 2000,
-  connectionsPerAddressMax: 100,
-  streamsMax: 256,
-  messageOctetsMin: 12,
-  messageOctetsMax: 16_384,
-  sparedMs: 500,
-  quietMs: 1000,
-  drainMs: 5000,
-}

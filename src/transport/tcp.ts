@@ -12,7 +12,7 @@ import { openHost } from './open-host.ts'
 import { peerOfText } from './peer-address.ts'
 import { NEWCOMER, TcpConnection, type TcpHost } from './tcp-connection.ts'
 import { createTcpCounters, type TcpCounters } from './tcp-counters.ts'
-import { TCP_LIMITS_DEFAULT, type TcpLimits } from './tcp-limits.ts'
+import type { TcpLimits } from './tcp-limits.ts'
 
 export interface TcpOptions {
   /** An IP address; '' = every address, IPv4 and IPv6. */
@@ -36,6 +36,28 @@ export interface TcpListener extends StreamListener {
   readonly unsentOctets: number
   /** Limits that are left out have their defaults. */
   setLimits(limits: Partial<TcpLimits>): void
+}
+
+/** CoreDNS's defaults of `timeouts`, and bounds of our own where CoreDNS has none. */
+const TCP_LIMITS_DEFAULT: TcpLimits = {
+  readMs: 3000,
+  writeMs: 5000,
+  // Linux reports room once a third of the send buffer is free: 12 KiB/s with 4 MiB, the largest buffer without FFI.
+  streamWriteMs: 120_000,
+  idleMs: 10_000,
+  queriesMax: -1,
+  inFlightMax: 64,
+  unsentOctetsMax: 1 << 20,
+  // Without this limit, 2 000 connections with 1 MiB each would keep 2 GB.
+  allUnsentOctetsMax: 1 << 27,
+  connectionsMax: 2000,
+  connectionsPerAddressMax: 100,
+  streamsMax: 256,
+  messageOctetsMin: 12,
+  messageOctetsMax: 16_384,
+  sparedMs: 500,
+  quietMs: 1000,
+  drainMs: 5000,
 }
 
 /** How much later than its deadline a connection may be closed, as a part of the shortest timeout. */

@@ -70,7 +70,7 @@ const CASES: readonly { args: readonly string[]; code: number; out?: RegExp; err
   {
     args: ['operator', '--site', 'a', '-h'],
     code: 0,
-    out: /^ {2}sextant operator [\s\S]*keep 24h/,
+    out: /^ {2}sextant operator [\s\S]*keep\s+24h/,
   },
   {
     args: ['help', 'drain'],
