@@ -60,7 +60,7 @@ export function findNameFaults(peer: NamedPeer, context: NameContext): readonly 
 
 /**
  * True if a peer with the name of our site is not one of its nameservers, as far as one host shows. `ours`: endpoints
- * of our records of the host. A nameserver that follows a change late is none until it has followed; see
+ * of our records of the host. Also true for a nameserver of this site that does not have a change yet: see
  * `namesakeSince`.
  */
 export function isNamesake(

@@ -77,26 +77,28 @@ function recordRuns(turns: EventLoopBudget) {
       run()
     })
   }
-  return { ran, wait }
+  let isOver = false
+  /** Always has something to do, until `stop`. */
+  const busy = (network: string): void => {
+    wait(network, () => {
+      spend(turns)
+      if (!isOver) busy(network)
+    })
+  }
+  const stop = (): void => void (isOver = true)
+  return { ran, wait, busy, stop }
 }
 
 t.test('networks with little to do come before those with much, most of the time', async (t) => {
   const turns = new EventLoopBudget(ticking())
-  const { ran, wait } = recordRuns(turns)
-  let isOver = false
-  const busy = (name: string): void => {
-    wait(name, () => {
-      spend(turns)
-      if (!isOver) busy(name)
-    })
-  }
+  const { ran, wait, busy, stop } = recordRuns(turns)
   spend(turns)
   for (let i = 0; i < 10; i++) busy(`busy-${i}`)
   while (ran.length < 300) await nextTurn()
   const before = ran.length
   for (let i = 0; i < 12; i++) wait(`new-${i}`, () => spend(turns))
   while (!ran.includes('new-11')) await nextTurn()
-  isOver = true
+  stop()
   const until = ran.indexOf('new-11')
   const later = ran.slice(before, until).map((name) => name.split('-')[0])
   const others = later.filter((name) => name === 'busy').length
@@ -110,14 +112,7 @@ t.test(
     let nowMs = 0
     // Other threads have the processors for 200 ms between two turns of the loop.
     const turns = new EventLoopBudget(() => (nowMs += 0.01))
-    const { ran, wait } = recordRuns(turns)
-    let isOver = false
-    const busy = (name: string): void => {
-      wait(name, () => {
-        spend(turns)
-        if (!isOver) busy(name)
-      })
-    }
+    const { ran, wait, busy, stop } = recordRuns(turns)
     spend(turns)
     for (let i = 0; i < BUSY; i++) busy(`busy-${i}`)
     const turn = async (): Promise<void> => {
@@ -133,7 +128,7 @@ t.test(
       while (!isAnswered) await turn()
       waits.push(nowMs - startMs)
     }
-    isOver = true
+    stop()
     t.ok(Math.max(...waits) < 1000, `${waits.map(Math.round)} ms`)
   },
 )
