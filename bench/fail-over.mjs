@@ -1,5 +1,6 @@
 // How soon clients stop getting the address of a site that fails: two and three sites, and two of which one is a v1 peer,
-// for each row of the partition table (docs/explanation/health.md). Needs root, ip and nft.
+// for each row of the partition table (docs/explanation/health.md); those of an API server and an operator are in
+// `fail-over-clusters.mjs`. Needs root, ip and nft.
 //   npm run build && node bench/fail-over.mjs [trials] [networks of each kind, side by side]
 // A client asks each site every 20 ms. Prints the time from the fault to the last answer with an address that should be
 // gone, and from the end of the fault, when all sites answer again, until they give all addresses, in seconds, beside the

@@ -22,7 +22,9 @@ export interface Owners {
  * The owners of each authoritative record by owner id, over all clusters. Owner ids are derived
  * from UIDs, but a record may set its own, so one manifest in two clusters gives both records the
  * same id. The older record then keeps the id, whichever operator decides. Otherwise the two would
- * overwrite each other forever.
+ * overwrite each other forever. That's why the dates count as they are written, even if the clock of
+ * an API server is known to be wrong: each operator measures clocks by its own, so two operators
+ * would disagree.
  */
 export class OwnerIndex implements Owners {
   /** By key of the authoritative record and owner id, then by UID. */
