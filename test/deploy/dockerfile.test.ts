@@ -16,6 +16,8 @@ import { run } from '../support/peer.ts'
 import { root, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
+// Long: it installs packages, and starts what was copied for each image.
+
 interface Instruction {
   readonly name: string
   readonly args: readonly string[]

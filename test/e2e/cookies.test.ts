@@ -4,6 +4,8 @@ import t from 'tap'
 import { putFile, startServer } from '../support/server.ts'
 import { readMessage, wireQuery } from '../support/wire.ts'
 
+// Long: it starts several servers for each transport.
+
 const CLIENT_COOKIE = '2464c4abcf10c957'
 const [OLD, NEW] = ['0123456789abcdef0123456789abcdef', 'f'.repeat(32)]
 /** Ample: a busy machine takes long. */

@@ -8,6 +8,8 @@ import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import { ATTACKS, type AttackPlan } from './tcp-attack.ts'
 
+// Long: it loads and releases large zones.
+
 const SCRIPT = fileURLToPath(new URL('./tcp-attack.ts', import.meta.url))
 const HOOKS = new URL('../support/typescript-hooks.mjs', import.meta.url)
 /** Loads TypeScript without tap, which would end a process after 30 s. */

@@ -9,6 +9,8 @@ import { freePort, type RunningServer, startServer } from '../support/server.ts'
 import { SlowStartShare } from '../support/slow-start-share.ts'
 import { until } from '../support/until.ts'
 
+// Long: it waits for addresses to go and to come back.
+
 const HOST = 'app.k.example.com'
 const QUESTION = { name: HOST, type: 'A' }
 const RAMP_UP_MS = 3000

@@ -8,6 +8,8 @@ import { freePort, layFiles, putFile, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
+// Long: it starts many servers, one after the other.
+
 /** Two places, so that the data threads need the steering table too; the tests are in Europe. */
 function corefile(directory: string, readyPort: number, properties: string): string {
   return `k.example.com:{PORT} {

@@ -16,6 +16,8 @@ import { until } from '../support/until.ts'
 import { CASES } from './transports-cases.ts'
 import type { Case } from './transports-stage.ts'
 
+// Long: it asks every transport on every kind of socket.
+
 /*
  * Data threads and node:dgram serve the same Corefile one after the other, on the same port, for the
  * same clients: what they reply, log and count must be the same. By design only these differ:

@@ -18,6 +18,8 @@ import {
   TransferReader,
 } from '../../../src/xfr/in/transfer-reader.ts'
 
+// Long: it transfers zones until the budget is spent.
+
 const MIB = 2 ** 20
 const zone = lowerName(scanName('example.org.')!)
 
