@@ -15,7 +15,7 @@ export interface HostBounds {
 
 export const HOST_BOUNDS_DEFAULT: HostBounds = { minMs: 5000, maxMs: 15 * 60_000 }
 
-interface HostPollParts {
+export interface HostPollParts {
   readonly ask: (rootHost: string) => Promise<AskedHost>
   readonly bounds: HostBounds
   /** Monotonic milliseconds. */
