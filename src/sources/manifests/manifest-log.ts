@@ -3,12 +3,15 @@ import { plural } from '../../base/plural.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { RecordChange } from '../../dnsrecord/record-source.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import { LISTED_MAX } from '../../telemetry/problems.ts'
 import { IgnoredLog } from '../ignored-log.ts'
 import type { IgnoredParts } from './file-reading.ts'
 import type { ManifestFaults } from './manifest-faults.ts'
 
 /** Maximum number of problems per batch that are logged one by one. */
 const LOGGED_MAX = 20
+/** Most ignored parts per batch of files whose lines are searched: as many as are listed, of three kinds. */
+const PLACED_MAX = 3 * LISTED_MAX
 /** Least time between two lines about changed files: a program may write them all the time. */
 const CHANGES_MS = 1000
 
@@ -31,6 +34,8 @@ export class ManifestLog {
   #counts = { added: 0, changed: 0, removed: 0 }
   #changesMs = Number.NEGATIVE_INFINITY
   #cancelChanges: (() => void) | undefined
+  /** How many lines of ignored parts may be searched in this batch of files. */
+  #placesLeft = PLACED_MAX
 
   constructor(parts: ManifestLogParts) {
     this.#parts = parts
@@ -44,6 +49,11 @@ export class ManifestLog {
     if (this.#warned.has(text) || this.#warned.size >= LOGGED_MAX) return
     this.#warned.add(text)
     this.#parts.log.warning(text)
+  }
+
+  /** True if the line of one more ignored part may be searched. */
+  takesLine(): boolean {
+    return this.#placesLeft-- > 0
   }
 
   noteIgnored({ key, problems, locate }: IgnoredParts): void {
@@ -69,6 +79,7 @@ export class ManifestLog {
   /** Logs the changes since the last call, new problems, and that earlier problems are fixed. */
   flush(ofDirectory: string, faults: ManifestFaults): void {
     const { log } = this.#parts
+    this.#placesLeft = PLACED_MAX
     this.#ignored.flush(log)
     if (ofDirectory !== this.#loggedOfDirectory && ofDirectory !== '') log.error(ofDirectory)
     this.#loggedOfDirectory = ofDirectory

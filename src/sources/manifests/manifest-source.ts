@@ -1,4 +1,4 @@
-import { lstatSync, realpathSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { plural } from '../../base/plural.ts'
@@ -9,30 +9,23 @@ import type { HealthProbe } from '../../dnsrecord/dns-record.ts'
 import type { ProbeSource, RecordChange, StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { IgnoredPart } from '../../dnsrecord/validate/ignored.ts'
 import { AddressHealth } from '../../health/address-health.ts'
-import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { LISTED_MAX, oneProblem, type ProblemGroup, problemOf } from '../../telemetry/problems.ts'
+import { oneProblem, type ProblemGroup, problemOf } from '../../telemetry/problems.ts'
 import { listManifests, type ManifestStamp, stampManifest } from '../../yaml/directory.ts'
 import { DirectoryWatch, type Disturbance } from '../../yaml/directory-watch.ts'
 import type { FollowedSource } from '../source.ts'
 import type { IgnoredParts } from './file-reading.ts'
+import { FileWork } from './file-work.ts'
 import { directoryError, type ManifestFile, unforeseen } from './manifest-file.ts'
 import { ManifestLog } from './manifest-log.ts'
 import { type HeldPlace, ManifestStore } from './manifest-store.ts'
 import { OtherKinds } from './other-kinds.ts'
 import { readManifestFile } from './read-file.ts'
+import { SeenFiles } from './seen-files.ts'
 
 /** Interval of a full check, in case the system did not report a change. */
 const POLL_MS = 5000
-/** Grace period before a missing file is removed, because editors and copies may restore it. */
-const GONE_GRACE_MS = 50
-/** Grace period before an emptied file is applied, because it is probably about to be written. */
-const EMPTY_GRACE_MS = 500
-/** Upper bound of both grace periods while other files are written. */
-const GRACE_MS_MAX = 5000
 const PROGRESS_MS = 1000
-/** Most ignored parts per batch of files whose lines are searched: as many as are listed, of three kinds. */
-const PLACED_MAX = 3 * LISTED_MAX
 /** Longest run before queries are answered. */
 const SLICE_MS = 5
 
@@ -54,38 +47,19 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   readonly #options: ManifestSourceOptions
   readonly health = new AddressHealth()
   readonly #store = new ManifestStore(this.health)
-  /** State of each file when it was last read, by path. */
-  readonly #stamps = new Map<string, ManifestStamp>()
+  readonly #seen: SeenFiles
+  readonly #work: FileWork
+  readonly #lines: ManifestLog
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
   readonly #probeListeners = new Set<() => void>()
   readonly #watch: DirectoryWatch
-  /** Time since which a file is missing or empty, by path. */
-  readonly #suspect = new Map<string, number>()
-  /** When the last changed file was read, in monotonic milliseconds. */
-  #readMs = Number.NEGATIVE_INFINITY
-  /** Delays after which missing and empty files are checked again. */
-  readonly #rechecksMs = new Set<number>()
-  readonly #lines: ManifestLog
-  /** How many lines of ignored parts may be searched in this batch of files. */
-  #linesLeft = PLACED_MAX
   /** Objects of other kinds that were read so far. */
   readonly others = new OtherKinds()
-  readonly #guarded: Guarded
-  /** Pending work on changed files. Never rejects. */
-  #work: Promise<void> = Promise.resolve()
-  /**
-   * Pending check of all files. Never rejects. Separate from `#work`, so that changes need not wait
-   * for it.
-   */
-  #survey: Promise<void> = Promise.resolve()
-  /** Number of surveys that are requested and not started. */
-  #surveysDue = 0
   /** When the last survey started. */
   #surveyedMs = Number.NEGATIVE_INFINITY
   #stopPolling: () => void = () => {}
   #directoryError: InputError | undefined
   #sliceStartMs = 0
-  #isClosed = false
   /** True while the changes of one batch of files are published. */
   isChanging = false
   #markSynced: () => void = () => {}
@@ -96,11 +70,18 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   constructor(options: ManifestSourceOptions) {
     this.#options = options
     this.#lines = new ManifestLog(options)
-    this.#guarded = guarding(options.log, `Checking for changes in ${options.directory}`)
-    this.#watch = new DirectoryWatch(options.clock, options.timers, {
+    const { clock, timers, directory, log } = options
+    this.#work = new FileWork(directory, log, () => this.#surveyFiles())
+    this.#seen = new SeenFiles({
+      ...{ clock, timers },
+      writtenMs: () => this.#watch.writtenMs,
+      recheck: (paths) => this.#checkSoon({ paths: new Set(paths), isEverything: false }),
+    })
+    this.#watch = new DirectoryWatch(clock, timers, {
       onDisturbance: (disturbance) => this.#checkSoon(disturbance),
       onFailure: (reason) => this.#lines.warnOnce(reason),
-      isAnother: (path, watchedMs) => this.#isAnother(path, watchedMs),
+      // A file seen before the watch started may have been removed since without an event.
+      isAnother: (path, watchedMs) => watchedMs < this.#surveyedMs && this.#seen.isReplaced(path),
     })
   }
 
@@ -203,7 +184,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
     let shownMs = startMs
     const listing = await this.#list()
     for (const [index, file] of listing.files.entries()) {
-      if (this.#isClosed) return
+      if (this.#work.isClosed) return
       await this.#read(file)
       await this.#pause()
       const nowMs = clock.monotonic()
@@ -224,30 +205,23 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   async follow(): Promise<void> {
     const listing = await this.#list()
     this.#watch.setDirectories(listing.directories)
-    this.#stopPolling = this.#options.timers.every(POLL_MS, () => this.#surveySoon())
+    this.#stopPolling = this.#options.timers.every(POLL_MS, () => this.#work.surveySoon())
     // Finds changes between the load and the start of the watch.
-    this.#surveySoon()
+    this.#work.surveySoon()
   }
 
   /** Resolves once all changes noticed so far are processed. */
-  async settled(): Promise<void> {
-    await this.#survey
-    await this.#work
+  settled(): Promise<void> {
+    return this.#work.settled()
   }
 
   close(): void {
-    this.#isClosed = true
+    this.#work.close()
     this.#watch.close()
     this.#lines.close()
     this.#stopPolling()
     this.#listeners.clear()
     this.#probeListeners.clear()
-  }
-
-  #enqueue(work: () => Promise<void>): void {
-    this.#work = this.#work.then(async () => {
-      if (!this.#isClosed) await this.#guarded(work)
-    })
   }
 
   async #list(): ReturnType<typeof listManifests> {
@@ -264,28 +238,18 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   }
 
   #checkSoon({ paths, isEverything }: Disturbance): void {
-    if (paths.size > 0) this.#enqueue(() => this.#checkPaths(paths))
-    if (isEverything) this.#surveySoon()
-  }
-
-  /** Requests a survey. A survey that has not started yet will see all changes until then. */
-  #surveySoon(): void {
-    if (this.#surveysDue > 0) return
-    this.#surveysDue++
-    this.#survey = this.#survey.then(async () => {
-      this.#surveysDue--
-      if (!this.#isClosed) await this.#guarded(() => this.#surveyFiles())
-    })
+    if (paths.size > 0) void this.#work.check(() => this.#checkPaths(paths))
+    if (isEverything) this.#work.surveySoon()
   }
 
   async #checkPaths(paths: Iterable<string>): Promise<void> {
     const { probesVersion } = this.#store
     const base = this.#findBase()
-    if (base === undefined) return this.#surveySoon()
+    if (base === undefined) return this.#work.surveySoon()
     this.isChanging = true
     try {
       for (const path of paths) {
-        if (this.#isClosed) return
+        if (this.#work.isClosed) return
         await this.#checkPath(path, base)
         await this.#pause()
       }
@@ -293,7 +257,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
       this.isChanging = false
     }
     if (this.#store.probesVersion !== probesVersion) {
-      for (const listener of this.#probeListeners) await this.#guarded(listener)
+      for (const listener of this.#probeListeners) await this.#work.guarded(listener)
     }
     this.#logProblems()
   }
@@ -301,9 +265,9 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   /** An error in one listener does not affect the others. */
   #publish(changes: readonly RecordChange[]): void {
     if (changes.length > 0) {
-      for (const listener of this.#listeners) void this.#guarded(() => listener(changes))
+      for (const listener of this.#listeners) void this.#work.guarded(() => listener(changes))
     }
-    void this.#guarded(() => this.health.publish())
+    void this.#work.guarded(() => this.health.publish())
     if (this.isChanging) this.#lines.noteChanges(changes)
   }
 
@@ -324,11 +288,10 @@ export class ManifestSource implements FollowedSource, ProbeSource {
       this.#logProblems()
       return
     }
-    if (this.#isClosed) return
+    if (this.#work.isClosed) return
     this.#watch.setDirectories(listing.directories)
     const others = await runInSlices(this.#findOthers(listing.files), this.#options.clock)
-    this.#enqueue(() => this.#checkPaths(others))
-    await this.#work
+    await this.#work.check(() => this.#checkPaths(others))
     this.#surveyedMs = startMs
   }
 
@@ -336,11 +299,11 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   *#findOthers(files: readonly ManifestStamp[]): Generator<void, string[]> {
     const others: string[] = []
     const present = new Set<string>()
-    for (const { path, stamp } of files) {
+    for (const file of files) {
+      const { path } = file
       present.add(path)
-      const isKnown = this.#stamps.get(path)?.stamp === stamp
       // A file that is being written may be incomplete.
-      if (!isKnown && !this.#watch.isWaitingFor(path)) others.push(path)
+      if (!this.#seen.isKnown(file) && !this.#watch.isWaitingFor(path)) others.push(path)
       yield
     }
     for (const path of this.#store.paths()) {
@@ -368,64 +331,23 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   }
 
   async #checkFile(file: ManifestStamp): Promise<void> {
-    if (this.#stamps.get(file.path)?.stamp === file.stamp) {
-      this.#suspect.delete(file.path)
-      return
-    }
-    const isEmptied = file.octets === 0 && (this.#store.file(file.path)?.documents.length ?? 0) > 0
-    if (isEmptied && !this.#isOver(file.path, EMPTY_GRACE_MS)) return
-    this.#suspect.delete(file.path)
-    this.#lines.noteFile(file.path)
+    const { path, octets } = file
+    const isKnown = this.#seen.isKnown(file)
+    const isEmptied = octets === 0 && (this.#store.file(path)?.documents.length ?? 0) > 0
+    if (!isKnown && isEmptied && !this.#seen.isEmpty(path)) return
+    this.#seen.trust(path)
+    if (isKnown) return
+    this.#lines.noteFile(path)
     await this.#read(file)
-    this.#readMs = this.#options.clock.monotonic()
-  }
-
-  /** Implements `isAnother` of the watch's listener. */
-  #isAnother(path: string, watchedMs: number): boolean {
-    const known = this.#stamps.get(path)
-    const isKnown = known !== undefined && !this.#suspect.has(path)
-    // A file seen before the watch started may have been removed since without an event.
-    if (!isKnown || watchedMs >= this.#surveyedMs) return false
-    try {
-      const stats = lstatSync(path)
-      return stats.isFile() && stats.size > 0 && stats.ino !== known.inode
-    } catch (error) {
-      if (!isSystemError(error)) throw error
-      return false
-    }
+    this.#seen.noteChange()
   }
 
   /** Removes a file that is missing for longer than its grace period. */
   async #miss(path: string): Promise<void> {
-    if (this.#store.file(path) === undefined || !this.#isOver(path, GONE_GRACE_MS)) return
-    this.#suspect.delete(path)
-    this.#stamps.delete(path)
+    if (this.#store.file(path) === undefined || !this.#seen.isGone(path)) return
+    this.#seen.forget(path)
     this.#lines.noteFile(path)
     await this.#replace(path, undefined)
-  }
-
-  /**
-   * True once `path` has been missing or empty for `graceMs`, and no file was written or read for
-   * that time (or GRACE_MS_MAX has passed). The second condition is for git, which removes a file
-   * before it writes the same records under another name. Otherwise the path is checked again.
-   */
-  #isOver(path: string, graceMs: number): boolean {
-    const { clock, timers } = this.#options
-    const nowMs = clock.monotonic()
-    const sinceMs = this.#suspect.get(path)
-    if (sinceMs !== undefined && nowMs - sinceMs >= graceMs) {
-      const activeMs = Math.max(this.#watch.writtenMs, this.#readMs)
-      if (nowMs - activeMs >= graceMs || nowMs - sinceMs >= GRACE_MS_MAX) return true
-    }
-    if (sinceMs === undefined) this.#suspect.set(path, nowMs)
-    // One timer for all files, because a hundred thousand files may be removed at once.
-    if (this.#rechecksMs.has(graceMs)) return false
-    this.#rechecksMs.add(graceMs)
-    timers.after(graceMs, () => {
-      this.#rechecksMs.delete(graceMs)
-      this.#enqueue(() => this.#checkPaths([...this.#suspect.keys()]))
-    })
-    return false
   }
 
   async #read(file: ManifestStamp): Promise<void> {
@@ -439,7 +361,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
         findPrevious: (key) => this.#store.findIn(path, key),
         pause: () => this.#pause(),
         onIgnored: (parts) => this.#noteIgnored(parts),
-        takesLine: () => this.#linesLeft-- > 0,
+        takesLine: () => this.#lines.takesLine(),
         onOther: (kind) => this.others.add(kind),
         isThorough: this.#options.onIgnored !== undefined,
       })
@@ -447,7 +369,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
       const fault = error instanceof InputError ? error : unforeseen(path, error)
       next = { path, documents: previous?.documents ?? [], errors: [fault] }
     }
-    this.#stamps.set(path, file)
+    this.#seen.noteRead(file)
     await this.#replace(path, next)
   }
 
@@ -480,9 +402,7 @@ export class ManifestSource implements FollowedSource, ProbeSource {
 
   /** Logs what changed, and what is wrong. */
   #logProblems(): void {
-    // A renamed file exists twice for a moment. The old path is checked again soon.
-    if (this.#suspect.size > 0) return
-    this.#linesLeft = PLACED_MAX
+    if (!this.#seen.isSteady) return
     this.#lines.flush(this.#directoryError?.print() ?? '', this.#store.faults)
   }
 }
