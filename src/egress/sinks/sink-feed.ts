@@ -1,4 +1,8 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
+import { WorkQueue, type WorkResult } from '../../kube/work-queue.ts'
+import type { Logger } from '../../telemetry/log.ts'
 import type { Selector } from '../selectors/selector.ts'
 
 const RETRY_MS = 1000
@@ -20,22 +24,20 @@ interface SinkFeedParts {
    * same time.
    */
   readonly apply: (update: SinkUpdate) => Promise<string>
-  readonly timers: Timers
   /** Called when updates begin to fail, with the reason, and with '' when they succeed again. */
   readonly onFault: (fault: string) => void
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  readonly log: Logger
 }
 
 interface SelectorState {
-  readonly selector: Selector
-  wanted: readonly string[]
-  /** What the sink acknowledged last; undefined = unknown, so it must get the whole set. */
-  acknowledged: readonly string[] | undefined
-  isGone: boolean
-  /** The sink may have lost its set since the update in progress began. */
-  isLost: boolean
-  isApplying: boolean
+  wanted: SinkUpdate
+  /** What the sink acknowledged last. Another object than `wanted`: the sink must get the whole set. */
+  acknowledged: SinkUpdate | undefined
+  /** Failed updates in a row. */
   failures: number
-  cancelRetry: (() => void) | undefined
 }
 
 /**
@@ -46,110 +48,75 @@ interface SelectorState {
 export class SinkFeed {
   readonly #parts: SinkFeedParts
   readonly #states = new Map<string, SelectorState>()
+  readonly #queue: WorkQueue
   #fault = ''
-  #isClosed = false
 
   constructor(parts: SinkFeedParts) {
     this.#parts = parts
+    this.#queue = new WorkQueue({
+      ...parts,
+      what: 'selectors',
+      work: (key) => this.#send(key),
+      workers: Number.POSITIVE_INFINITY,
+    })
+    this.#queue.start()
   }
 
   /** Number of selectors with an update that is not acknowledged. */
   get pending(): number {
     let count = 0
-    for (const state of this.#states.values()) if (!isInForce(state)) count++
+    for (const { wanted, acknowledged } of this.#states.values()) {
+      if (wanted !== acknowledged) count++
+    }
     return count
   }
 
   /** Sets what the sink must have for a selector: addresses in canonical form, sorted. */
   set(selector: Selector, addresses: readonly string[]): void {
-    const state = this.#stateOf(selector)
-    state.wanted = addresses
-    // The removal may be in progress: afterwards, the sink does not have the set any more.
-    if (state.isGone) lose(state)
-    state.isGone = false
-    this.#apply(state)
+    const wanted = this.#states.get(selector.key)?.wanted
+    if (wanted?.isGone === false && wanted.addresses.join() === addresses.join()) return
+    this.#want({ selector, addresses, isGone: false })
   }
 
   /** Empties the set of a selector that no policy has any more, then forgets it. */
   remove(selector: Selector): void {
-    const state = this.#states.get(selector.key)
-    if (state === undefined) return
-    state.wanted = []
-    state.isGone = true
-    this.#apply(state)
+    if (this.#states.has(selector.key)) this.#want({ selector, addresses: [], isGone: true })
   }
 
   /** Applies the set of a selector again, because the sink may have lost it. */
   resync({ key }: Selector): void {
     const state = this.#states.get(key)
-    if (state === undefined) return
-    lose(state)
-    this.#apply(state)
+    if (state !== undefined) this.#want({ ...state.wanted })
   }
 
   /** Starts no more updates. */
   close(): void {
-    this.#isClosed = true
-    for (const state of this.#states.values()) state.cancelRetry?.()
+    void this.#queue.close()
   }
 
-  #stateOf(selector: Selector): SelectorState {
-    const known = this.#states.get(selector.key)
-    if (known !== undefined) return known
-    const state: SelectorState = {
-      selector,
-      wanted: [],
-      // What an earlier process left in the sink is unknown.
-      acknowledged: undefined,
-      isGone: false,
-      isLost: false,
-      isApplying: false,
-      failures: 0,
-      cancelRetry: undefined,
-    }
-    this.#states.set(selector.key, state)
-    return state
+  #want(wanted: SinkUpdate): void {
+    const { key } = wanted.selector
+    const known = this.#states.get(key)
+    if (known === undefined) this.#states.set(key, { wanted, acknowledged: undefined, failures: 0 })
+    else known.wanted = wanted
+    // Otherwise, it is sent when the wait after the failure is over.
+    if (known === undefined || known.failures === 0) this.#queue.add(key)
   }
 
-  #apply(state: SelectorState): void {
-    if (state.isApplying || state.cancelRetry !== undefined || this.#isClosed) return
-    if (!isInForce(state)) void this.#send(state)
-  }
-
-  async #send(state: SelectorState): Promise<void> {
-    const { selector, wanted, isGone } = state
-    state.isApplying = true
-    state.isLost = false
-    let fault: string
-    try {
-      fault = await this.#parts.apply({ selector, addresses: wanted, isGone })
-    } catch (error) {
-      fault = String(error)
-    }
-    state.isApplying = false
-    if (fault === '') this.#acknowledge(state, wanted)
-    else this.#fail(state, fault)
-  }
-
-  #acknowledge(state: SelectorState, addresses: readonly string[]): void {
-    state.failures = 0
-    this.#noteFault('')
-    // If a resync came meanwhile, only the next update counts: it has the whole set.
-    if (!state.isLost) state.acknowledged = addresses
-    if (state.isGone && state.wanted === addresses) this.#states.delete(state.selector.key)
-    else this.#apply(state)
-  }
-
-  #fail(state: SelectorState, fault: string): void {
-    state.acknowledged = undefined
+  async #send(key: string): Promise<WorkResult | undefined> {
+    const state = this.#states.get(key)
+    if (state === undefined || state.acknowledged === state.wanted) return undefined
+    const { wanted } = state
+    const fault = await this.#parts.apply(wanted).catch(String)
     this.#noteFault(fault)
-    if (this.#isClosed) return
-    const waitMs = Math.min(RETRY_MS * 2 ** state.failures, RETRY_MS_MAX)
-    state.failures++
-    state.cancelRetry = this.#parts.timers.after(waitMs, () => {
-      state.cancelRetry = undefined
-      this.#apply(state)
-    })
+    if (fault !== '') {
+      return { againMs: Math.min(RETRY_MS * 2 ** state.failures++, RETRY_MS_MAX) }
+    }
+    state.failures = 0
+    state.acknowledged = wanted
+    if (state.wanted !== wanted) return { againMs: 0 }
+    if (wanted.isGone) this.#states.delete(key)
+    return undefined
   }
 
   #noteFault(fault: string): void {
@@ -157,14 +124,4 @@ export class SinkFeed {
     this.#fault = fault
     this.#parts.onFault(fault)
   }
-}
-
-function lose(state: SelectorState): void {
-  state.isLost = true
-  state.acknowledged = undefined
-}
-
-/** True if the sink has acknowledged what is wanted. */
-function isInForce({ acknowledged, wanted, isGone }: SelectorState): boolean {
-  return !isGone && acknowledged?.join() === wanted.join()
 }

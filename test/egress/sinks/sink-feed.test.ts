@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { Random } from '../../../src/base/random.ts'
 import { scanSelector } from '../../../src/egress/selectors/scan-selector.ts'
 import type { Selector } from '../../../src/egress/selectors/selector.ts'
 import { SinkFeed, type SinkUpdate } from '../../../src/egress/sinks/sink-feed.ts'
-import { FakeTimers } from '../../support/setup.ts'
+import { createLogger } from '../../../src/telemetry/log.ts'
+import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
 const [web, api] = ['web.example', 'api.example'].map(
   (name) => scanSelector(name, 'name') as Selector,
@@ -44,13 +46,25 @@ class TestSink {
 function bench() {
   const [sink, timers] = [new TestSink(), new FakeTimers()]
   const faults: string[] = []
+  const lines: string[] = []
   const onFault = (fault: string): void => void faults.push(fault)
-  const feed = new SinkFeed({ apply: (update) => sink.apply(update), timers, onFault })
+  const feed = new SinkFeed({
+    apply: (update) => sink.apply(update),
+    onFault,
+    clock: new FakeClock(),
+    timers,
+    random: new Random(1),
+    log: createLogger(
+      '',
+      (line) => lines.push(line),
+      () => true,
+    ),
+  })
   const pass = async (ms: number): Promise<void> => {
     await timers.advance(ms)
     await new Promise((settled) => setImmediate(settled))
   }
-  return { sink, feed, timers, faults, pass }
+  return { sink, feed, timers, faults, lines, pass }
 }
 
 t.test('the sink gets each set once', async (t) => {
@@ -89,7 +103,7 @@ t.test('changes during an update become one next update', async (t) => {
 })
 
 t.test('a failed update is reported, repeated, and does not undo what is in force', async (t) => {
-  const { sink, feed, faults, pass } = bench()
+  const { sink, feed, faults, lines, pass } = bench()
   feed.set(web!, setOf([1]))
   await pass(0)
   sink.fault = 'set is full'
@@ -108,6 +122,7 @@ t.test('a failed update is reported, repeated, and does not undo what is in forc
   await pass(60_000)
   t.strictSame(sink.inForce.get(web!.key), setOf([1, 3]))
   t.strictSame(faults, ['set is full', ''])
+  t.strictSame(lines, [], 'the owner of the feed logs them')
 })
 
 t.test('an exception of a sink is a failure', async (t) => {

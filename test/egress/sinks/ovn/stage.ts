@@ -32,11 +32,7 @@ export class AddressSetStage {
   constructor(t: Test, server: NorthboundServer, families: readonly (1 | 2)[] = [1, 2]) {
     this.server = server
     const [clock, timers, owner] = [systemClock, systemTimers, 'sextant']
-    this.client = new OvsdbClient({
-      remotes: scanRemotes(server.remote)!,
-      tls: undefined,
-      database: 'OVN_Northbound',
-      monitored: monitoredRows(owner),
+    const means = {
       clock,
       timers,
       random: new Random(1),
@@ -45,6 +41,13 @@ export class AddressSetStage {
         (line) => this.lines.push(line),
         () => true,
       ),
+    }
+    this.client = new OvsdbClient({
+      ...means,
+      remotes: scanRemotes(server.remote)!,
+      tls: undefined,
+      database: 'OVN_Northbound',
+      monitored: monitoredRows(owner),
       onRow: (before, after) => this.sink.onRow(before, after),
       onSync: () => this.sink.onSync(),
     })
@@ -69,11 +72,7 @@ export class AddressSetStage {
       },
     })
     const onFault = (fault: string): void => void this.faults.push(fault)
-    this.feed = new SinkFeed({
-      apply: (update) => this.sink.apply(update),
-      timers,
-      onFault,
-    })
+    this.feed = new SinkFeed({ ...means, apply: (update) => this.sink.apply(update), onFault })
     t.teardown(() => {
       this.feed.close()
       this.sink.close()
