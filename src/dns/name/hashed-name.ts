@@ -1,3 +1,4 @@
+import { assert } from '../../base/assert.ts'
 import { copyOctets } from '../../base/octets.ts'
 import { LABELS_MAX, NAME_ROOM_OCTETS } from '../message/query.ts'
 import { addWord, hashLabel, joinHash, LABEL_SEED, NAME_HASH_SEED } from './hash.ts'
@@ -43,6 +44,13 @@ export class NameBuffer implements HashedName {
     // No label has this length. A label before it may lead past it.
     this.qname[octets] = 0xff
     return this.setFrom(this.nameView, 0) && this.qnameOctets <= octets
+  }
+
+  /** Sets this to the name that has this key, as `nameKey` returns it. */
+  setKey(key: string): void {
+    for (let i = 0; i < key.length; i++) this.qname[i] = key.charCodeAt(i)
+    const isName = this.setFrom(this.nameView, 0)
+    assert(isName && this.qnameOctets === key.length, 'a key is a name')
   }
 
   /**

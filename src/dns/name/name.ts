@@ -117,6 +117,11 @@ export function nameKey(name: Uint8Array): string {
   return Buffer.from(lowerName(name)).toString('latin1')
 }
 
+/** Returns the presentation form of the name that has this key. */
+export function printKey(key: string): string {
+  return printName(Buffer.from(key, 'latin1'))
+}
+
 /** True if both names are equal, ignoring ASCII case (RFC 4343). */
 export function equalNames(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && endsAlike(a, 0, b)

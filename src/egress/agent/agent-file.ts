@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { scanJsonText } from '../../base/json-text.ts'
 import { runWhole } from '../../base/slices.ts'
-import { scanName } from '../../dns/name/name.ts'
+import { nameKey, printKey, scanName } from '../../dns/name/name.ts'
 import { printAddress, scanAddress } from '../../dns/text/address.ts'
 import type { StateKind } from '../../persist/state-file.ts'
 import type { DatedAnswer } from '../learned/learned-table.ts'
@@ -70,10 +70,11 @@ export function* printState(states: Iterable<ClientState>, clock: Clock): Genera
     }
     yield print('client', id, addresses, place)
     for (const { name, lookupMs, ttlSeconds, endMs, addresses: learned } of answers) {
-      yield print('answer', name, after(lookupMs), ttlSeconds, after(endMs), learned)
+      yield print('answer', printKey(name), after(lookupMs), ttlSeconds, after(endMs), learned)
     }
     for (const { address, names, aliveMs, endMs, keptMs } of zombies) {
-      yield print('zombie', address, names, after(aliveMs), after(endMs), after(keptMs))
+      const texts = names.map(printKey)
+      yield print('zombie', address, texts, after(aliveMs), after(endMs), after(keptMs))
     }
   }
 }
@@ -148,10 +149,10 @@ function scanClient(values: readonly unknown[], rules: readonly ClientRules[]): 
 }
 
 function scanAnswer(values: readonly unknown[], writtenMs: number): DatedAnswer | undefined {
-  const [name, lookup, ttl, end, list] = values
-  const addresses = addressesOf(list)
+  const [text, lookup, ttl, end, list] = values
+  const [name, addresses] = [keyOf(text), addressesOf(list)]
   const [lookupMs, ttlSeconds, endMs] = [lookup, ttl, end].map(numberOf)
-  if (!isName(name) || addresses === undefined || lookupMs === undefined) return undefined
+  if (name === undefined || addresses === undefined || lookupMs === undefined) return undefined
   if (ttlSeconds === undefined || endMs === undefined) return undefined
   return {
     name,
@@ -165,7 +166,7 @@ function scanAnswer(values: readonly unknown[], writtenMs: number): DatedAnswer 
 function scanZombie(values: readonly unknown[], writtenMs: number): Zombie | undefined {
   const [text, list, alive, end, kept] = values
   const [address] = addressesOf([text]) ?? []
-  const names = Array.isArray(list) ? list.filter(isName) : []
+  const names = (Array.isArray(list) ? list : []).map(keyOf).filter((key) => key !== undefined)
   const [endMs, keptMs] = [end, kept].map(numberOf)
   if (address === undefined || names.length === 0) return undefined
   if (endMs === undefined || keptMs === undefined) return undefined
@@ -179,8 +180,10 @@ function scanZombie(values: readonly unknown[], writtenMs: number): Zombie | und
   }
 }
 
-function isName(value: unknown): value is string {
-  return typeof value === 'string' && value.endsWith('.') && scanName(value) !== undefined
+/** The key of a name; undefined = something else. */
+function keyOf(value: unknown): string | undefined {
+  const name = typeof value === 'string' && value.endsWith('.') ? scanName(value) : undefined
+  return name === undefined ? undefined : nameKey(name)
 }
 
 /** Addresses in canonical form; undefined = something else. */

@@ -1,7 +1,6 @@
 import { assert } from '../../base/assert.ts'
 import { runWhole } from '../../base/slices.ts'
-import { NameBuffer } from '../../dns/name/hashed-name.ts'
-import { scanName } from '../../dns/name/name.ts'
+import type { NameBuffer } from '../../dns/name/hashed-name.ts'
 import { type AddressFamily, printAddress, scanAddress } from '../../dns/text/address.ts'
 import type { Acknowledgement } from '../gate.ts'
 import type { AddressRules } from '../learned/address-rules.ts'
@@ -33,7 +32,8 @@ const SECOND_MS = 1000
 interface ClientGrantsParts {
   readonly limits: AgentLimits
   readonly enforcer: Enforcer
-  readonly names: NameReader
+  /** Holds the name that the rules read. */
+  readonly name: NameBuffer
   /** True: `mayContinue` is asked about open connections. */
   readonly cutsConnections: boolean
   /** Called when an address of a name is dropped at a limit. */
@@ -41,22 +41,9 @@ interface ClientGrantsParts {
   readonly rules: AddressRules
 }
 
-/** Names as the rules read them. */
-export class NameReader {
-  readonly #name = new NameBuffer()
-
-  /** Valid until the next call. */
-  read(text: string): NameBuffer {
-    const wire = scanName(text)
-    const isName = wire !== undefined && this.#name.set(wire, 0, wire.length)
-    assert(isName, 'answers have valid names')
-    return this.#name
-  }
-}
-
 /**
  * What one client learned, and what this allows. Whatever changes, the enforcer gets the allowances
- * of the addresses concerned:
+ * of the addresses concerned. Names are keys, as `nameKey` returns them:
  *
  *     answer ─▶ cache ── end of the TTL ─▶ zombies       allowances of an address: its rules × its names
  *       └─▶ unselected: names that no rule selects, until a change of the rules does
@@ -72,7 +59,7 @@ export class ClientGrants {
   counted = 0
   readonly #limits: AgentLimits
   readonly #enforcer: Enforcer
-  readonly #names: NameReader
+  readonly #name: NameBuffer
   readonly #cutsConnections: boolean
   readonly #onEviction: () => void
   readonly #rules: AddressRules
@@ -95,7 +82,7 @@ export class ClientGrants {
     this.profile = profile
     this.#limits = parts.limits
     this.#enforcer = parts.enforcer
-    this.#names = parts.names
+    this.#name = parts.name
     this.#cutsConnections = parts.cutsConnections
     this.#onEviction = parts.onEviction
     this.#rules = parts.rules
@@ -139,7 +126,8 @@ export class ClientGrants {
 
   /** The texts of the selectors of its rules that select a name. */
   selectorsOf(name: string): readonly string[] {
-    return this.profile.compiled.selectorsOf(this.#names.read(name)).map(({ text }) => text)
+    this.#name.setKey(name)
+    return this.profile.compiled.selectorsOf(this.#name).map(({ text }) => text)
   }
 
   /** Adds an answer. Returns the waits for all its addresses that are not in force yet. */
@@ -479,7 +467,8 @@ export class ClientGrants {
     const known = this.#matches.get(name)
     if (known !== undefined) return known
     if (this.#matches.size > 2 * this.cache.nameCount + OLD_MATCHES_MAX) this.#matches.clear()
-    const rules = this.profile.compiled.rulesOf(this.#names.read(name))
+    this.#name.setKey(name)
+    const rules = this.profile.compiled.rulesOf(this.#name)
     this.#matches.set(name, rules)
     return rules
   }

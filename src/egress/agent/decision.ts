@@ -4,8 +4,8 @@ import type { Client } from './client.ts'
 /** What one answer did, for logs. */
 export interface Decision {
   readonly client: Client
-  /** The name of the question: lower case, with the final dot. */
-  readonly name: string
+  /** The name of the question, in lower-case wire form. */
+  readonly name: Uint8Array
   /** Addresses that the client learned. */
   readonly addresses: readonly string[]
   /** Those of them that its rules allow because of names. */

@@ -2,8 +2,8 @@ import { assert } from '../../base/assert.ts'
 import type { Clock } from '../../base/clock.ts'
 import { runInSlices, runWhole } from '../../base/slices.ts'
 import type { Timers } from '../../base/timers.ts'
-import type { HashedName } from '../../dns/name/hashed-name.ts'
-import { printName } from '../../dns/name/name.ts'
+import { type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
+import { nameKey } from '../../dns/name/name.ts'
 import type { Cidr } from '../../dns/text/address.ts'
 import { StateFile } from '../../persist/state-file.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
@@ -15,7 +15,7 @@ import type { Enforcer } from '../sinks/enforcer.ts'
 import { agentState, type ClientState, printState } from './agent-file.ts'
 import type { AgentLimits } from './agent-limits.ts'
 import type { Client } from './client.ts'
-import { ClientGrants, NameReader } from './client-grants.ts'
+import { ClientGrants } from './client-grants.ts'
 import { ClientTable, withoutSharedAddresses } from './client-table.ts'
 import { ConnectionCutter } from './connection-cutter.ts'
 import type { Connections } from './connections.ts'
@@ -59,7 +59,7 @@ export interface EgressAgentParts {
 export class EgressAgent implements EgressGate {
   readonly #parts: EgressAgentParts
   readonly #profiles = new RuleProfiles()
-  readonly #names = new NameReader()
+  readonly #name = new NameBuffer()
   readonly #guarded: Guarded
   readonly #file: StateFile<readonly ClientState[]> | undefined
   readonly #cutter: ConnectionCutter | undefined
@@ -172,7 +172,7 @@ export class EgressAgent implements EgressGate {
     if (observed.kind !== 'answer' || grants === undefined) return undefined
     const { clock, limits, rules } = this.#parts
     const nowMs = clock.monotonic()
-    const name = printName(observed.name)
+    const name = nameKey(observed.name)
     const ttls = new Map<string, number>()
     const denied: string[] = []
     for (const { address, ttlSeconds } of observed.facts) {
@@ -194,7 +194,7 @@ export class EgressAgent implements EgressGate {
       waits.push(...grants.learn({ name, addresses: own, ttlSeconds, lookupMs }, nowMs))
     }
     this.#count(grants)
-    const decide = this.#decider(grants, { name, addresses, denied })
+    const decide = this.#decider(grants, name, { name: observed.name, addresses, denied })
     if (waits.length > 0) return this.gate.hold(waits, decide)
     decide('acknowledged', 0)
     return undefined
@@ -228,7 +228,7 @@ export class EgressAgent implements EgressGate {
     }
   }
 
-  /** Forgets names of all clients at once, and withdraws what they allowed. Returns how many addresses. */
+  /** Forgets names, by their keys, at once, and withdraws what they allowed. Returns how many addresses. */
   forget(isSelected: (name: string) => boolean): number {
     const nowMs = this.#parts.clock.monotonic()
     let count = 0
@@ -345,7 +345,7 @@ export class EgressAgent implements EgressGate {
 
   #create(client: Client, profile: RuleProfile): ClientGrants {
     const onEviction = (): void => void this.counts.evictions++
-    const parts = { ...this.#parts, names: this.#names, onEviction }
+    const parts = { ...this.#parts, name: this.#name, onEviction }
     return new ClientGrants(client, profile, parts)
   }
 
@@ -412,13 +412,14 @@ export class EgressAgent implements EgressGate {
   /** Returns what reports a decision. */
   #decider(
     grants: ClientGrants,
+    name: string,
     learned: Pick<Decision, 'name' | 'addresses' | 'denied'>,
   ): (result: GateResult, waitMs: number) => void {
     const { onDecision } = this.#parts
     if (onDecision === undefined) return () => {}
     const { client } = grants
     const allowed = learned.addresses.filter((address) => grants.allowancesOf(address).length > 0)
-    const selectors = grants.selectorsOf(learned.name)
+    const selectors = grants.selectorsOf(name)
     return (result, waitMs) => {
       onDecision({ ...learned, client, allowed, selectors, result, waitMs })
     }

@@ -2,7 +2,7 @@ import { DueHeap } from '../../base/due-heap.ts'
 
 /** One answer to a client. Times are monotonic milliseconds. */
 export interface Answer {
-  /** The name of the question: lower case, with the final dot. */
+  /** The key of the name of the question, as `nameKey` returns it. */
   readonly name: string
   /** In canonical form. */
   readonly addresses: readonly string[]
@@ -68,7 +68,7 @@ interface Pair {
 /**
  * The answers that one holder learned, such as a client: which names have which addresses, and until when. Of
  * several answers with one address of one name, the one that ends last counts, so their order does not matter.
- * Addresses that have ended stay until they are removed. Names may have any form. After Cilium's DNSCache.
+ * Addresses that have ended stay until they are removed. After Cilium's DNSCache.
  */
 export class LearnedTable {
   readonly #rules: TableRules

@@ -1,6 +1,6 @@
 import { printRcode, Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import type { Message, ResourceRecord } from '../../dns/message/message.ts'
-import { equalNames, lowerName, nameKey, printName, scanName } from '../../dns/name/name.ts'
+import { equalNames, lowerName, nameKey } from '../../dns/name/name.ts'
 import { svcHints } from '../../dns/rdata/svc-hints.ts'
 import { type AddressFamily, printAddress } from '../../dns/text/address.ts'
 
@@ -17,8 +17,8 @@ interface AddressFact {
   /** In canonical form. */
   readonly address: string
   readonly ttlSeconds: number
-  /** Targets of the CNAME records between the name and the address, in their order. */
-  readonly chain: readonly string[]
+  /** Targets of the CNAME records between the name and the address, in their order, as in `name`. */
+  readonly chain: readonly Uint8Array[]
 }
 
 /** What one query for the addresses of a name found. */
@@ -119,10 +119,9 @@ export function observeSearched(
   observed: Observation,
   isSearched: boolean,
 ): Observation | undefined {
-  const target = observed.kind === 'answer' ? observed.facts[0]?.chain[0] : undefined
-  const name = target === undefined ? undefined : scanName(target)
-  if (target === undefined || name === undefined || name.length === 1) return undefined
-  const isWritten = printName(observed.name).startsWith(target)
+  const name = observed.kind === 'answer' ? observed.facts[0]?.chain[0] : undefined
+  if (name === undefined || name.length === 1) return undefined
+  const isWritten = name.subarray(0, -1).every((octet, i) => octet === observed.name[i])
   return isWritten || isSearched ? { ...observed, name } : undefined
 }
 
@@ -148,7 +147,7 @@ export function observeSilence(
 interface Chain {
   /** The name that the chain ends at. */
   readonly end: Uint8Array
-  readonly targets: readonly string[]
+  readonly targets: readonly Uint8Array[]
 }
 
 /** Returns undefined if the chain is a loop. */
@@ -159,7 +158,7 @@ function followChain(name: Uint8Array, answer: readonly ResourceRecord[]): Chain
     const owner = nameKey(record.owner)
     if (!aliases.has(owner)) aliases.set(owner, record)
   }
-  const targets: string[] = []
+  const targets: Uint8Array[] = []
   let end = name
   for (;;) {
     const alias = aliases.get(nameKey(end))
@@ -167,7 +166,7 @@ function followChain(name: Uint8Array, answer: readonly ResourceRecord[]): Chain
     // Without a loop, each record is used once at most.
     if (targets.length === aliases.size) return undefined
     end = alias.rdata
-    targets.push(printName(lowerName(end)))
+    targets.push(lowerName(end))
   }
 }
 

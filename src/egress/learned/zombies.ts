@@ -14,7 +14,7 @@ export interface ZombieLimits {
 /** An address whose TTL has ended, while connections to it may be open. Times are monotonic milliseconds. */
 export interface Zombie {
   readonly address: string
-  /** Sorted; never empty. */
+  /** Never empty. */
   readonly names: readonly string[]
   /** Last time at which a connection was known to be open; -Infinity = never. */
   readonly aliveMs: number
@@ -232,5 +232,5 @@ function compareNumbers(a: number, b: number): number {
 }
 
 function zombieOf({ address, names, aliveMs, endMs, keptMs }: Entry): Zombie {
-  return { address, names: [...names].sort(), aliveMs, endMs, keptMs }
+  return { address, names: [...names], aliveMs, endMs, keptMs }
 }

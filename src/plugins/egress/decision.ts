@@ -25,7 +25,7 @@ export function answerLine({ client, name, ...decision }: Decision): string {
     ...(selectors.length === 0 ? ['selected by no rule'] : listed('selected by', selectors)),
     `${result} after ${waitMs.toFixed(1)} ms`,
   ]
-  return `decision: ${client.id}, ${name}, ${texts.join(', ')}`
+  return `decision: ${client.id}, ${printName(name)}, ${texts.join(', ')}`
 }
 
 function listed(what: string, texts: readonly string[]): readonly string[] {

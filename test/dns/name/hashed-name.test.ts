@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { equalHashedNames, NameBuffer } from '../../../src/dns/name/hashed-name.ts'
+import { nameKey } from '../../../src/dns/name/name.ts'
 import { question, text, wire } from '../../support/zone-names.ts'
 
 t.test('a name set from wire equals the query that asks for it', async (t) => {
@@ -13,6 +14,9 @@ t.test('a name set from wire equals the query that asks for it', async (t) => {
     t.ok(equalHashedNames(buffer, query), name)
     t.equal(buffer.labelCount, query.labelCount)
     t.same(buffer.suffixHash, query.suffixHash)
+    const keyed = new NameBuffer()
+    keyed.setKey(nameKey(bytes))
+    t.ok(equalHashedNames(keyed, query), 'also from its key')
   }
 })
 

@@ -8,6 +8,7 @@ import {
   lowerName,
   nameKey,
   parentName,
+  printKey,
   printName,
   ROOT_NAME,
   scanName,
@@ -133,6 +134,7 @@ t.test('names compare without regard to ASCII case', (t) => {
   t.notOk(equalNames(wire('a.b.'), wire('a\\.b.')))
   t.equal(printName(lowerName(wire('A.\\200Z.'))), 'a.\\200z.')
   t.equal(nameKey(wire('WWW.org')), '\x03www\x03org\0')
+  t.equal(printKey(nameKey(wire('W\\255W.org'))), 'w\\255w.org.')
   t.end()
 })
 

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { printKey } from '../../../src/dns/name/name.ts'
 import { scanCidr } from '../../../src/dns/text/address.ts'
 import { printRules, scanRules } from '../../../src/egress/agent/rules-text.ts'
 import { AddressRules } from '../../../src/egress/learned/address-rules.ts'
@@ -345,7 +346,7 @@ t.test('two processes beside each other: the file has what both learned', async 
     await isWritten('new')
     t.match(readFileSync(path, 'utf8'), 'old.example.com.', 'the new process keeps it')
     const namesOf = ({ agent }: EgressStage) =>
-      [...agent.states()].flatMap(({ cache }) => [...cache.names()]).sort()
+      [...agent.states()].flatMap(({ cache }) => [...cache.names()].map(printKey)).sort()
     const both = ['first', 'new', 'old'].map((name) => `${name}.example.com.`)
     t.strictSame(namesOf(next), both)
     await until(() => next.enforcer.isAllowed('10.1.0.1', '192.0.2.2', 'tcp 443-443'), 'its grant')

@@ -3,7 +3,7 @@ import t from 'tap'
 import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { HeaderFlag } from '../../../src/dns/message/header.ts'
 import type { Message, ResourceRecord } from '../../../src/dns/message/message.ts'
-import { scanName } from '../../../src/dns/name/name.ts'
+import { printName, scanName } from '../../../src/dns/name/name.ts'
 import { scanAddress } from '../../../src/dns/text/address.ts'
 import { observeHints, observeReply } from '../../../src/egress/learned/observation.ts'
 
@@ -39,7 +39,7 @@ function seen(message: Message): readonly string[] | string {
   if (observed === undefined) return 'ignored'
   if (observed.kind !== 'answer') return 'reason' in observed ? observed.reason : observed.kind
   return observed.facts.map(({ address, ttlSeconds, chain }) => {
-    return [address, ttlSeconds, ...chain].join(' ')
+    return [address, ttlSeconds, ...chain.map((name) => printName(name))].join(' ')
   })
 }
 
@@ -148,14 +148,14 @@ t.test('every learned address has a witness in the answer', async () => {
       const observed = observeReply(reply(answer), 0, '')
       if (observed?.kind !== 'answer') return true
       return observed.facts.every(({ chain, address }) => {
-        const path = ['www.example.', ...chain]
-        const has = (owner: string, rdata: Uint8Array): boolean => {
+        const path = [scanName('www.example.')!, ...chain]
+        const has = (owner: Uint8Array, rdata: Uint8Array): boolean => {
           return answer.some((record) => {
-            const isOwner = Buffer.compare(record.owner, scanName(owner)!) === 0
+            const isOwner = Buffer.compare(record.owner, owner) === 0
             return isOwner && Buffer.compare(record.rdata, rdata) === 0
           })
         }
-        const hasLinks = chain.every((target, i) => has(path[i]!, scanName(target)!))
+        const hasLinks = chain.every((target, i) => has(path[i]!, target))
         return hasLinks && has(path.at(-1)!, scanAddress(address)!.bytes)
       })
     }),

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../base/clock.ts'
 import { NameBuffer } from '../../../dns/name/hashed-name.ts'
-import { scanName } from '../../../dns/name/name.ts'
+import { printKey } from '../../../dns/name/name.ts'
 import { scanAddress, scanCidr } from '../../../dns/text/address.ts'
 import { AddressSet } from '../../../dns/text/address-set.ts'
 import type { DatedAnswer } from '../../learned/learned-table.ts'
@@ -48,7 +48,7 @@ interface LearnedNames {
 interface NamesOfClients {
   states(): Iterable<LearnedNames>
   clients(): readonly Client[]
-  /** Forgets names, and what they allow. */
+  /** Forgets names, by their keys, and what they allow. */
   forget(isSelected: (name: string) => boolean): unknown
 }
 
@@ -103,8 +103,8 @@ export class NamesApi {
     if (!['', 'lookup', 'connection'].includes(source)) {
       return invalid('source must be lookup or connection')
     }
-    const rows = filtered(this.#rows(client), (row) => {
-      return (source === '' || row.source === source) && isName(row.fqdn) && row.ips.some(isAddress)
+    const rows = filtered(this.#rows(client, isName), (row) => {
+      return (source === '' || row.source === source) && row.ips.some(isAddress)
     })
     const first = rows.next()
     return first.done === true
@@ -119,7 +119,8 @@ export class NamesApi {
     return { status: 200 }
   }
 
-  *#rows(wanted: string): Generator<ListedName> {
+  /** `isName` selects keys of names. */
+  *#rows(wanted: string, isName: (name: string) => boolean): Generator<ListedName> {
     const { names, clock } = this.#parts
     const offsetMs = clock.now() - clock.monotonic()
     const print = (ms: number): string => new Date(ms + offsetMs).toISOString()
@@ -128,8 +129,9 @@ export class NamesApi {
       const { id } = client
       if (wanted !== '' && id !== wanted && !id.startsWith(`${wanted}/`)) continue
       for (const { name, addresses, lookupMs, ttlSeconds, endMs } of grants.answers()) {
+        if (!isName(name)) continue
         yield {
-          fqdn: name,
+          fqdn: printKey(name),
           ips: addresses,
           'lookup-time': print(lookupMs),
           ttl: ttlSeconds,
@@ -139,7 +141,7 @@ export class NamesApi {
         }
       }
       for (const { address, names: fqdns, aliveMs, endMs, keptMs } of zombies.all()) {
-        for (const fqdn of fqdns) {
+        for (const fqdn of fqdns.filter(isName).map(printKey).sort()) {
           yield {
             fqdn,
             ips: [address],
@@ -164,8 +166,8 @@ export class NamesApi {
     index.set({ consumer: '', namespace: '', object: '' }, [selector])
     const buffer = new NameBuffer()
     return (name) => {
-      const wire = scanName(name)
-      return wire !== undefined && buffer.set(wire, 0, wire.length) && index.selects(buffer)
+      buffer.setKey(name)
+      return index.selects(buffer)
     }
   }
 

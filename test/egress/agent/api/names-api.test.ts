@@ -3,6 +3,7 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
+import { nameKey, printKey, scanName } from '../../../../src/dns/name/name.ts'
 import {
   type ListedName,
   NamesApi,
@@ -41,6 +42,10 @@ function client(id: string, selectors: readonly (readonly [string, Dialect])[]):
   }
 }
 
+function keyOf(name: string): string {
+  return nameKey(scanName(name)!)
+}
+
 /** Two clients, and what they learned. */
 function place() {
   const clock = new FakeClock()
@@ -68,11 +73,12 @@ function place() {
   })
   const [web, db] = [learned[0]!, learned[1]!]
   const add = (to: typeof web, name: string, ttlSeconds: number, ...addresses: string[]) =>
-    to.cache.add({ name, addresses, ttlSeconds, lookupMs: 10_000 })
+    to.cache.add({ name: keyOf(name), addresses, ttlSeconds, lookupMs: 10_000 })
   add(web, 'www.example.com.', 60, '192.0.2.1', '2001:db8::1')
   add(web, 'a.b.example.com.', 30, '192.0.2.2')
   add(db, 'db.example.net.', 5, '198.51.100.1')
-  db.zombies.add({ name: 'old.example.net.', address: '198.51.100.9', endMs: 4000, ttlEndMs: 4000 })
+  const ended = { address: '198.51.100.9', endMs: 4000, ttlEndMs: 4000 }
+  db.zombies.add({ name: keyOf('old.example.net.'), ...ended })
   const forgotten: string[] = []
   const names = {
     states: () => learned,
@@ -80,7 +86,7 @@ function place() {
     forget: (isSelected: (name: string) => boolean) => {
       for (const { cache } of learned)
         forgotten.push(
-          ...cache.expire(Number.POSITIVE_INFINITY, isSelected).map(({ name }) => name),
+          ...cache.expire(Number.POSITIVE_INFINITY, isSelected).map(({ name }) => printKey(name)),
         )
     },
   }
