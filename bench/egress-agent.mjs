@@ -190,8 +190,8 @@ async function timed(what, work) {
 }
 await timed('a collection that finds nothing', () => agent.collect())
 let size = 0
-const states = [...agent.states()].map(({ client, cache, zombies }) => {
-  return { client, answers: cache.answers(), zombies: zombies.all() }
+const states = [...agent.states()].map((grants) => {
+  return { client: grants.client, learned: grants.learned() }
 })
 for (const line of printState(states, clock)) size += line.length
 console.log(`${(size / 2 ** 20).toFixed(1).padStart(7)} MiB: the file`)

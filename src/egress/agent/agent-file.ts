@@ -4,7 +4,7 @@ import { runWhole } from '../../base/slices.ts'
 import { nameKey, printKey, scanName } from '../../dns/name/name.ts'
 import { printAddress, scanAddress } from '../../dns/text/address.ts'
 import type { StateKind } from '../../persist/state-file.ts'
-import type { DatedAnswer } from '../learned/learned-table.ts'
+import type { DatedAnswer, Learned } from '../learned/learned-table.ts'
 import { TTL_SECONDS_MAX } from '../learned/observation.ts'
 import type { Zombie } from '../learned/zombies.ts'
 import type { ClientRules } from '../rules/rule.ts'
@@ -18,8 +18,7 @@ const PAUSE_MS_MAX = 10 * SPAN_MS_MAX
 /** What is known of one client. */
 export interface ClientState {
   readonly client: Client
-  readonly answers: Iterable<DatedAnswer>
-  readonly zombies: Iterable<Zombie>
+  readonly learned: Iterable<Learned>
 }
 
 /**
@@ -59,7 +58,7 @@ export function* printState(states: Iterable<ClientState>, clock: Clock): Genera
   yield print('written', Math.round(clock.now()))
   const places = new Map<string, number>()
   const texts = new Map<ClientRules, string>()
-  for (const { client, answers, zombies } of states) {
+  for (const { client, learned } of states) {
     const { id, addresses, rules } = client
     const text = texts.get(rules) ?? printRules(rules)
     texts.set(rules, text)
@@ -69,20 +68,22 @@ export function* printState(states: Iterable<ClientState>, clock: Clock): Genera
       yield print('rules', text)
     }
     yield print('client', id, addresses, place)
-    for (const { name, lookupMs, ttlSeconds, endMs, addresses: learned } of answers) {
-      yield print('answer', printKey(name), after(lookupMs), ttlSeconds, after(endMs), learned)
-    }
-    for (const { address, names, aliveMs, endMs, keptMs } of zombies) {
-      const texts = names.map(printKey)
-      yield print('zombie', address, texts, after(aliveMs), after(endMs), after(keptMs))
+    for (const one of learned) {
+      if ('address' in one) {
+        const { address, names, aliveMs, endMs, keptMs } = one
+        const texts = [...names].map(printKey)
+        yield print('zombie', address, texts, after(aliveMs), after(endMs), after(keptMs))
+      } else {
+        const { name, lookupMs, ttlSeconds, endMs, addresses: own } = one
+        yield print('answer', printKey(name), after(lookupMs), ttlSeconds, after(endMs), own)
+      }
     }
   }
 }
 
 interface Draft {
   readonly client: Client
-  readonly answers: DatedAnswer[]
-  readonly zombies: Zombie[]
+  readonly learned: Learned[]
 }
 
 /** Returns undefined if a line has another format. */
@@ -128,16 +129,12 @@ function scanEntry({ kind, values, rules, drafts, draft, writtenMs }: Line): boo
   }
   if (kind === 'client') {
     const client = scanClient(values, rules)
-    return client !== undefined && drafts.push({ client, answers: [], zombies: [] }) > 0
+    return client !== undefined && drafts.push({ client, learned: [] }) > 0
   }
   if (draft === undefined) return false
-  if (kind === 'answer') {
-    const answer = scanAnswer(values, writtenMs)
-    return answer !== undefined && draft.answers.push(answer) > 0
-  }
-  if (kind !== 'zombie') return false
-  const zombie = scanZombie(values, writtenMs)
-  return zombie !== undefined && draft.zombies.push(zombie) > 0
+  if (kind !== 'answer' && kind !== 'zombie') return false
+  const one = kind === 'answer' ? scanAnswer(values, writtenMs) : scanZombie(values, writtenMs)
+  return one !== undefined && draft.learned.push(one) > 0
 }
 
 function scanClient(values: readonly unknown[], rules: readonly ClientRules[]): Client | undefined {
@@ -166,9 +163,10 @@ function scanAnswer(values: readonly unknown[], writtenMs: number): DatedAnswer 
 function scanZombie(values: readonly unknown[], writtenMs: number): Zombie | undefined {
   const [text, list, alive, end, kept] = values
   const [address] = addressesOf([text]) ?? []
-  const names = (Array.isArray(list) ? list : []).map(keyOf).filter((key) => key !== undefined)
+  const keys = (Array.isArray(list) ? list : []).map(keyOf).filter((key) => key !== undefined)
+  const names = new Set(keys)
   const [endMs, keptMs] = [end, kept].map(numberOf)
-  if (address === undefined || names.length === 0) return undefined
+  if (address === undefined || names.size === 0) return undefined
   if (endMs === undefined || keptMs === undefined) return undefined
   const aliveMs = alive === null ? Number.NEGATIVE_INFINITY : (numberOf(alive) ?? 0)
   return {

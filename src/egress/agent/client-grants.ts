@@ -8,10 +8,10 @@ import {
   type Answer,
   type DatedAnswer,
   type EndedAddress,
+  type Learned,
   LearnedTable,
   ttlRule,
 } from '../learned/learned-table.ts'
-import { type Zombie, Zombies } from '../learned/zombies.ts'
 import type { Connection, MatchedName } from '../rules/connection.ts'
 import type { AddressPair, Allowance, Enforcer } from '../sinks/enforcer.ts'
 import type { AgentLimits } from './agent-limits.ts'
@@ -45,14 +45,14 @@ interface ClientGrantsParts {
  * What one client learned, and what this allows. Whatever changes, the enforcer gets the allowances
  * of the addresses concerned. Names are keys, as `nameKey` returns them:
  *
- *     answer ─▶ cache ── end of the TTL ─▶ zombies       allowances of an address: its rules × its names
+ *     answer ─▶ cache ── end of the TTL ─▶ zombie        allowances of an address: its rules × its names
  *       └─▶ unselected: names that no rule selects, until a change of the rules does
  */
 export class ClientGrants {
   client: Client
   profile: RuleProfile
+  /** Of names that rules select, with their zombies. */
   readonly cache: LearnedTable
-  readonly zombies: Zombies
   /** Answers with names that no rule selects. They take no room in `cache`. */
   readonly #unselected: LearnedTable
   /** Addresses that the total of all clients has of this one. */
@@ -88,9 +88,8 @@ export class ClientGrants {
     this.#rules = parts.rules
     const { minTtlSeconds, addressesPerName } = parts.limits
     const rules = { endOf: ttlRule(minTtlSeconds), addressesPerName }
-    this.cache = new LearnedTable(rules)
+    this.cache = new LearnedTable({ ...rules, zombies: parts.limits })
     this.#unselected = new LearnedTable(rules)
-    this.zombies = new Zombies(parts.limits)
   }
 
   /** Addresses that names allow. */
@@ -100,7 +99,7 @@ export class ClientGrants {
 
   /** Addresses of all names, and zombies. */
   get size(): number {
-    return this.cache.size + this.#unselected.size + this.zombies.size
+    return this.cache.size + this.#unselected.size + this.cache.zombieCount
   }
 
   /** Also names that no rule selects. */
@@ -113,10 +112,11 @@ export class ClientGrants {
     return this.cache.addressCount + this.#unselected.addressCount
   }
 
-  /** All answers, also those with names that no rule selects. */
-  *answers(): Generator<DatedAnswer> {
+  /** All answers, also those with names that no rule selects, then the zombies. */
+  *learned(): Generator<Learned> {
     yield* this.cache.answers()
     yield* this.#unselected.answers()
+    yield* this.cache.zombies()
   }
 
   /** What names allow for an address; empty = nothing. */
@@ -140,7 +140,6 @@ export class ClientGrants {
     if (!this.#takeNew(answer, nowMs)) return [TOO_MANY]
     this.#makeRoom(answer, nowMs)
     const { added, extended } = this.cache.add(answer)
-    this.zombies.forget(name, addresses)
     const changed = new Set([...added, ...extended])
     const isStale = this.#appliedChanges < this.#changes
     const waits: Acknowledgement[] = []
@@ -156,27 +155,21 @@ export class ClientGrants {
    * Adds what an earlier process had, except addresses that may not be allowed any more. Decides at once what that
    * changes for addresses that the client has got meanwhile, and `refreshAll` decides the rest. It may pause.
    */
-  *restore(
-    answers: Iterable<DatedAnswer>,
-    zombies: Iterable<Zombie>,
-    nowMs: number,
-  ): Generator<void, void> {
+  *restore(learned: Iterable<Learned>, nowMs: number): Generator<void, void> {
     // The enforcer may have them too.
     const note = (address: string): void => {
       if (!this.#granted.has(address)) this.#granted.set(address, [])
     }
     this.#isRestoring = true
     this.#changes++
-    for (const answer of answers) {
-      answer.addresses.forEach(note)
-      this.#put(this.#withoutDenied(answer), nowMs)
-      yield
-    }
-    for (const zombie of zombies) {
-      const { address } = zombie
-      note(address)
-      const names = zombie.names.filter((name) => this.cache.endOf(name, address) === undefined)
-      if (names.length > 0 && !this.#isDenied(address)) this.zombies.restore([{ ...zombie, names }])
+    for (const one of learned) {
+      if ('address' in one) {
+        note(one.address)
+        if (!this.#isDenied(one.address)) this.cache.putZombie(one)
+      } else {
+        one.addresses.forEach(note)
+        this.#put(this.#withoutDenied(one), nowMs)
+      }
       yield
     }
     this.#isRestoring = false
@@ -186,12 +179,13 @@ export class ClientGrants {
   }
 
   /**
-   * Adds answers that the client got from a process beside this one, as far as there is room. Returns true if
-   * `refreshAll` must follow.
+   * Adds answers that the client got from a process beside this one, as far as there is room. Zombies stay with each
+   * process. Returns true if `refreshAll` must follow.
    */
-  merge(answers: Iterable<DatedAnswer>, nowMs: number): boolean {
+  merge(learned: Iterable<Learned>, nowMs: number): boolean {
     let isChanged = false
-    for (const found of answers) {
+    for (const found of learned) {
+      if ('address' in found) continue
       const answer = this.#withoutDenied(found)
       const size = this.cache.size + answer.addresses.length
       if (answer.endMs < nowMs || size > this.#limits.addressesPerClient) continue
@@ -239,10 +233,10 @@ export class ClientGrants {
   mayContinue(connection: Connection): boolean {
     const { bytes, family } = connection.address
     const address = printAddress(bytes, family)
-    const names = new Set(this.zombies.get(address)?.names)
-    for (const { name } of this.cache.answersOf(address)) names.add(name)
     const places = new Set<number>()
-    for (const name of names) for (const place of this.#rulesOf(name)) places.add(place)
+    for (const { name } of this.cache.namesAt(address)) {
+      for (const place of this.#rulesOf(name)) places.add(place)
+    }
     return this.profile.compiled.accepts(connection, places)
   }
 
@@ -252,7 +246,7 @@ export class ClientGrants {
    */
   evict(nowMs: number): void {
     if (this.#dropUnselected()) return
-    const zombie = this.zombies.evict()
+    const zombie = this.cache.evictZombie()
     if (zombie === undefined) this.#drop(this.cache.evict(nowMs), nowMs, false)
     else {
       this.#onEviction()
@@ -280,7 +274,7 @@ export class ClientGrants {
    * may have had some. It may pause.
    */
   *collectZombies(nowMs: number): Generator<void, number> {
-    const { dead, extended, evictions } = this.zombies.collect(nowMs)
+    const { dead, extended, evictions } = this.cache.collectZombies(nowMs)
     for (const address of [...dead, ...extended]) {
       void this.#refresh(address, nowMs)
       yield
@@ -290,15 +284,8 @@ export class ClientGrants {
 
   /** Forgets names at once. Returns the addresses that some of them had. */
   forget(isSelected: (name: string) => boolean, nowMs: number): ReadonlySet<string> {
-    const touched = new Set<string>()
-    for (const cache of [this.cache, this.#unselected]) {
-      const removals = cache.expire(Number.POSITIVE_INFINITY, isSelected)
-      for (const { address } of removals) touched.add(address)
-    }
-    for (const { address, names } of [...this.zombies.all()]) {
-      if (names.some(isSelected)) touched.add(address)
-    }
-    this.zombies.expire(Number.POSITIVE_INFINITY, isSelected)
+    const caches = [this.cache, this.#unselected]
+    const touched = new Set(caches.flatMap((cache) => [...cache.forget(isSelected)]))
     for (const address of touched) void this.#refresh(address, nowMs)
     return touched
   }
@@ -361,8 +348,7 @@ export class ClientGrants {
   }
 
   #known(): ReadonlySet<string> {
-    const known = new Set(this.cache.addresses())
-    for (const { address } of this.zombies.all()) known.add(address)
+    const known = this.cache.addresses()
     for (const address of this.#granted.keys()) known.add(address)
     return known
   }
@@ -392,7 +378,7 @@ export class ClientGrants {
     const most = this.#limits.addressesPerClient - added.length
     while (this.cache.size > Math.max(0, most)) this.#drop(this.cache.evict(nowMs), nowMs)
     // So that a client with many names has few more zombies until the next collection.
-    if (this.zombies.size > ZOMBIES_EXCESS * this.#limits.most + SPARE_ZOMBIES)
+    if (this.cache.zombieCount > ZOMBIES_EXCESS * this.#limits.most + SPARE_ZOMBIES)
       runWhole(this.collectZombies(nowMs))
   }
 
@@ -407,7 +393,7 @@ export class ClientGrants {
   #retire(removal: EndedAddress): void {
     const isUsed = this.profile.usesConnections || this.#cutsConnections
     if (!isUsed || this.#limits.most === 0) return
-    if (this.#rulesOf(removal.name).length > 0) this.zombies.add(removal)
+    if (this.#rulesOf(removal.name).length > 0) this.cache.retire(removal)
   }
 
   /** Hands over what an address is allowed now. */
@@ -445,20 +431,14 @@ export class ClientGrants {
   #namesOf(address: string): readonly MatchedName[] {
     const { usesConnections } = this.profile
     const names: MatchedName[] = []
-    for (const { name, answer } of this.cache.answersOf(address)) {
+    for (const { name, endMs, isZombie } of this.cache.namesAt(address)) {
       const rules = this.#rulesOf(name)
       if (rules.length === 0) continue
-      const { endMs } = answer
-      names.push({ rules, endMs, isZombie: false })
-      // It becomes a zombie then: without this, there would be a gap until the next collection.
-      if (usesConnections) {
-        names.push({ rules, endMs: endMs + this.#limits.keepMs, isZombie: true })
-      }
-    }
-    const zombie = usesConnections ? this.zombies.get(address) : undefined
-    for (const name of zombie?.names ?? []) {
-      const rules = this.#rulesOf(name)
-      if (rules.length > 0) names.push({ rules, endMs: zombie!.keptMs, isZombie: true })
+      if (!isZombie) names.push({ rules, endMs, isZombie })
+      if (!usesConnections) continue
+      // Its end makes it a zombie: without this, there would be a gap until the next collection.
+      const keptMs = isZombie ? endMs : endMs + this.#limits.keepMs
+      names.push({ rules, endMs: keptMs, isZombie: true })
     }
     return names
   }

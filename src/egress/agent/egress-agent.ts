@@ -266,13 +266,13 @@ export class EgressAgent implements EgressGate {
   }
 
   *#restoreAll(states: Iterable<ClientState>): Generator<void, void> {
-    for (const { client, answers, zombies } of states) {
+    for (const { client, learned } of states) {
       if (this.#isClosed) return
       const grants = this.#clients.get(client.id)
       if (grants === undefined) {
-        this.#former.note(client.id, { answers: [...answers], zombies: [...zombies] })
+        this.#former.note(client.id, [...learned])
       } else if (this.#addresses < this.#parts.limits.addresses) {
-        yield* grants.restore(answers, zombies, this.#parts.clock.monotonic())
+        yield* grants.restore(learned, this.#parts.clock.monotonic())
         this.#count(grants)
       }
       yield
@@ -289,15 +289,15 @@ export class EgressAgent implements EgressGate {
 
   /**
    * Adds what clients learned from a process beside this one, such as the one that this one replaces: so the file
-   * has all that both know, whichever writes last. Names that have ended stay with each process.
+   * has all that both know, whichever writes last.
    */
   #merge(states: readonly ClientState[]): void {
     const nowMs = this.#parts.clock.monotonic()
     const merged: ClientGrants[] = []
-    for (const { client, answers } of states) {
+    for (const { client, learned } of states) {
       const grants = this.#clients.get(client.id)
       if (grants === undefined || this.#addresses >= this.#parts.limits.addresses) continue
-      if (grants.merge(answers, nowMs)) merged.push(grants)
+      if (grants.merge(learned, nowMs)) merged.push(grants)
       this.#countOf(grants)
     }
     if (!this.#isClosed) void this.#refreshAll(merged)
@@ -321,8 +321,7 @@ export class EgressAgent implements EgressGate {
     for (const [id, grants] of before) {
       if (next.has(id)) continue
       this.#addresses -= grants.counted
-      const learned = { answers: [...grants.answers()], zombies: [...grants.zombies.all()] }
-      this.#former.note(grants.client.id, learned)
+      this.#former.note(grants.client.id, [...grants.learned()])
       grants.close()
     }
     this.#clients = next
@@ -354,7 +353,7 @@ export class EgressAgent implements EgressGate {
     const grants = this.#create(client, profile)
     const learned = this.#former.take(client.id)
     if (learned === undefined) return grants
-    runWhole(grants.restore(learned.answers, learned.zombies, this.#parts.clock.monotonic()))
+    runWhole(grants.restore(learned, this.#parts.clock.monotonic()))
     return grants
   }
 
@@ -427,8 +426,7 @@ export class EgressAgent implements EgressGate {
 
   *#snapshot(): Generator<ClientState> {
     for (const grants of this.#clients.values()) {
-      const { client, zombies } = grants
-      yield { client, answers: grants.answers(), zombies: zombies.all() }
+      yield { client: grants.client, learned: grants.learned() }
     }
   }
 
@@ -460,13 +458,13 @@ export class EgressAgent implements EgressGate {
   }
 
   #markAlive(client: string, address: string, atMs = this.#parts.clock.monotonic()): void {
-    this.#byAddress.get(client)?.zombies.markAlive(address, atMs)
+    this.#byAddress.get(client)?.cache.markAlive(address, atMs)
   }
 
   /** Only a complete dump shows that connections are closed. */
   async #dumpConnections(): Promise<void> {
     const { connections, clock, log } = this.#parts
-    const hasZombies = [...this.#clients.values()].some(({ zombies }) => zombies.size > 0)
+    const hasZombies = [...this.#clients.values()].some(({ cache }) => cache.zombieCount > 0)
     if (connections === undefined || !hasZombies) return
     const startMs = clock.monotonic()
     const fault = await connections.dump(({ source, destination, isOpen }) => {
@@ -480,7 +478,7 @@ export class EgressAgent implements EgressGate {
       return
     }
     this.counts.dumps++
-    for (const { zombies } of this.#clients.values()) zombies.noteDump(startMs)
+    for (const { cache } of this.#clients.values()) cache.noteDump(startMs)
   }
 }
 

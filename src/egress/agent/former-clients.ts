@@ -1,14 +1,7 @@
-import type { DatedAnswer } from '../learned/learned-table.ts'
-import type { Zombie } from '../learned/zombies.ts'
+import type { Learned } from '../learned/learned-table.ts'
 
 /** Addresses of all former clients. */
 const ADDRESSES_MAX = 10_000
-
-/** What a former client knows. */
-interface Learned {
-  readonly answers: readonly DatedAnswer[]
-  readonly zombies: readonly Zombie[]
-}
 
 /**
  * What Pods learned that no policy selects any more. A policy that is deleted and made again, such as by a
@@ -16,10 +9,10 @@ interface Learned {
  */
 export class FormerClients {
   /** By id, the oldest first. */
-  readonly #learned = new Map<string, Learned>()
+  readonly #learned = new Map<string, readonly Learned[]>()
   #addresses = 0
 
-  note(id: string, learned: Learned): void {
+  note(id: string, learned: readonly Learned[]): void {
     this.take(id)
     this.#learned.set(id, learned)
     this.#addresses += countOf(learned)
@@ -30,7 +23,7 @@ export class FormerClients {
   }
 
   /** Returns what a client knew, and forgets it. */
-  take(id: string): Learned | undefined {
+  take(id: string): readonly Learned[] | undefined {
     const learned = this.#learned.get(id)
     if (learned === undefined) return undefined
     this.#learned.delete(id)
@@ -40,16 +33,13 @@ export class FormerClients {
 
   /** Forgets those whose TTLs have all ended. */
   collect(nowMs: number): void {
-    for (const [id, { answers, zombies }] of this.#learned) {
-      const isValid =
-        answers.some(({ endMs }) => endMs >= nowMs) || zombies.some(({ keptMs }) => keptMs >= nowMs)
+    for (const [id, learned] of this.#learned) {
+      const isValid = learned.some((one) => ('address' in one ? one.keptMs : one.endMs) >= nowMs)
       if (!isValid) this.take(id)
     }
   }
 }
 
-function countOf({ answers, zombies }: Learned): number {
-  let count = zombies.length
-  for (const { addresses } of answers) count += addresses.length
-  return count
+function countOf(learned: readonly Learned[]): number {
+  return learned.reduce((sum, one) => sum + ('address' in one ? 1 : one.addresses.length), 0)
 }

@@ -1,4 +1,12 @@
 import { DueHeap } from '../../base/due-heap.ts'
+import {
+  type Dumps,
+  decideZombies,
+  type Zombie,
+  type ZombieDecision,
+  type ZombieEntry,
+  type ZombieLimits,
+} from './zombies.ts'
 
 /** One answer to a client. Times are monotonic milliseconds. */
 export interface Answer {
@@ -16,6 +24,9 @@ export interface DatedAnswer extends Answer {
   /** By the rule of the holder. The answer is valid at this time. */
   readonly endMs: number
 }
+
+/** What a holder learned. */
+export type Learned = DatedAnswer | Zombie
 
 /** What an answer changed. */
 interface CacheChange {
@@ -47,16 +58,25 @@ interface TableRules {
   readonly endOf: EndRule
   /** Addresses of one name that a collection leaves; 0 = no limit. */
   readonly addressesPerName: number
+  /** Of the addresses that are kept after their end; missing = none is. */
+  readonly zombies?: ZombieLimits
 }
 
 /** An address, and when it ends, in monotonic milliseconds. */
 export type AddressEnd = readonly [address: string, endMs: number]
 
-/** A name that has an address, and the answer that counts. */
-interface NamedAnswer {
+/** A name that has an address. */
+interface NameAt {
   readonly name: string
-  readonly answer: DatedAnswer
+  /** When it ends, or until when the zombie is kept. It may have ended. */
+  readonly endMs: number
+  readonly isZombie: boolean
 }
+
+const NO_ZOMBIES: ZombieLimits = { most: 0, perName: 0, idleGraceMs: 0, keepMs: 0 }
+
+/** Names of one zombie. More would make each decision about it slow. */
+const ZOMBIE_NAMES_MAX = 256
 
 /** One address of one name. */
 interface Pair {
@@ -69,6 +89,10 @@ interface Pair {
  * The answers that one holder learned, such as a client: which names have which addresses, and until when. Of
  * several answers with one address of one name, the one that ends last counts, so their order does not matter.
  * Addresses that have ended stay until they are removed. After Cilium's DNSCache.
+ *
+ *     put ─▶ valid ── collect ─▶ (the holder decides) ── retire ─▶ zombie ── collectZombies ─▶ removed
+ *              ▲                                                     │
+ *              └───────────────────── put ◀──────────────────────────┘
  */
 export class LearnedTable {
   readonly #rules: TableRules
@@ -77,6 +101,9 @@ export class LearnedTable {
   readonly #ends = new DueHeap<Pair>()
   /** Names that may have more addresses than the limit. */
   readonly #overLimit = new Set<string>()
+  /** By address, the one that was added first is first. */
+  readonly #zombies = new Map<string, ZombieEntry>()
+  #dumps: Dumps = { count: 0, startMs: Number.NEGATIVE_INFINITY }
 
   constructor(rules: TableRules) {
     this.#rules = rules
@@ -90,9 +117,14 @@ export class LearnedTable {
     return this.#byAddress.size
   }
 
-  /** Number of pairs of a name and an address. */
+  /** Number of pairs of a name and an address, without zombies. */
   get size(): number {
     return this.#ends.size
+  }
+
+  /** Number of addresses that are zombies. */
+  get zombieCount(): number {
+    return this.#zombies.size
   }
 
   add(answer: Answer): CacheChange {
@@ -104,7 +136,7 @@ export class LearnedTable {
     return { ...answer, endMs: this.#rules.endOf(answer) }
   }
 
-  /** Adds an answer of another table, or of an earlier process. */
+  /** Adds an answer of another table, or of an earlier process. Its addresses are no zombies of the name any more. */
   put(answer: DatedAnswer): CacheChange {
     const { name, addresses, endMs } = answer
     const added: string[] = []
@@ -118,6 +150,7 @@ export class LearnedTable {
       if (known !== undefined) extended.push(address)
       else {
         added.push(address)
+        this.#strip(address, (one) => one === name)
         entryOf(this.#byName, name).set(address, pair)
         entryOf(this.#byAddress, address).set(name, pair)
       }
@@ -128,9 +161,9 @@ export class LearnedTable {
     return { added, extended }
   }
 
-  /** All addresses, also those that have ended. */
-  addresses(): Iterable<string> {
-    return this.#byAddress.keys()
+  /** All addresses, also those that have ended, and zombies. */
+  addresses(): Set<string> {
+    return new Set([...this.#byAddress.keys(), ...this.#zombies.keys()])
   }
 
   /** All names, also those whose addresses have ended. */
@@ -138,9 +171,13 @@ export class LearnedTable {
     return this.#byName.keys()
   }
 
-  /** The names of an address with its answers, also those that have ended. */
-  answersOf(address: string): Iterable<NamedAnswer> {
-    return this.#byAddress.get(address)?.values() ?? []
+  /** The names of an address, also those that have ended, and those of the zombie. */
+  *namesAt(address: string): Generator<NameAt> {
+    for (const { name, answer } of this.#byAddress.get(address)?.values() ?? []) {
+      yield { name, endMs: answer.endMs, isZombie: false }
+    }
+    const { names = [], keptMs: endMs = 0 } = this.#zombies.get(address) ?? {}
+    for (const name of names) yield { name, endMs, isZombie: true }
   }
 
   /** True if the name has any address. */
@@ -163,6 +200,10 @@ export class LearnedTable {
   /** The answers that still have addresses, each with these addresses. */
   *answers(): Generator<DatedAnswer> {
     yield* answersIn(this.#ends.keys())
+  }
+
+  zombies(): Iterable<Zombie> {
+    return this.#zombies.values()
   }
 
   /** Removes a name. Returns its answers, each with the addresses that it still had. */
@@ -211,18 +252,82 @@ export class LearnedTable {
     return first === undefined ? undefined : this.#remove(first, nowMs)
   }
 
-  /**
-   * Removes the addresses that were looked up or ended before a time, of the names for which `isSelected`
-   * is true. Returns what it removed.
-   */
-  expire(beforeMs: number, isSelected: (name: string) => boolean): readonly EndedAddress[] {
-    const removals: EndedAddress[] = []
+  /** Removes the names for which `isSelected` is true. Returns the addresses that they had. */
+  forget(isSelected: (name: string) => boolean): ReadonlySet<string> {
+    const addresses = new Set<string>()
     for (const pair of [...this.#ends.keys()]) {
-      const { lookupMs, endMs } = pair.answer
-      if (lookupMs >= beforeMs && endMs >= beforeMs) continue
-      if (isSelected(pair.name)) removals.push(this.#remove(pair, beforeMs))
+      if (isSelected(pair.name)) addresses.add(this.#remove(pair, pair.answer.endMs).address)
     }
-    return removals
+    for (const address of [...this.#zombies.keys()]) {
+      if (this.#strip(address, isSelected)) addresses.add(address)
+    }
+    return addresses
+  }
+
+  /** Keeps an address that was removed, as a zombie. */
+  retire({ address, name, endMs, ttlEndMs }: EndedAddress): void {
+    if (this.endOf(name, address) !== undefined) return
+    const { count: addedAt, startMs } = this.#dumps
+    const keptMs = ttlEndMs + this.#limits.keepMs
+    const known = this.#zombies.get(address)
+    if (known === undefined) {
+      const names = new Set([name])
+      this.#zombies.set(address, { address, names, aliveMs: startMs, endMs, keptMs, addedAt })
+      return
+    }
+    if (known.names.size < ZOMBIE_NAMES_MAX) known.names.add(name)
+    known.endMs = Math.max(known.endMs, endMs)
+    known.keptMs = Math.max(known.keptMs, keptMs)
+    // Until the next dump it is unknown whether its connections are closed.
+    known.aliveMs = Math.max(known.aliveMs, startMs)
+    known.addedAt = addedAt
+  }
+
+  /** Adds a zombie of an earlier process. It does not die before there are two new dumps. */
+  putZombie({ address, names, aliveMs, endMs, keptMs }: Zombie): void {
+    const ttlEndMs = keptMs - this.#limits.keepMs
+    for (const name of names) this.retire({ address, name, endMs, ttlEndMs })
+    this.markAlive(address, aliveMs)
+  }
+
+  /** Notes that the holder has an open connection to an address. Call it before `noteDump`. */
+  markAlive(address: string, atMs: number): void {
+    const entry = this.#zombies.get(address)
+    if (entry !== undefined) entry.aliveMs = Math.max(entry.aliveMs, atMs)
+  }
+
+  /** Notes that a complete dump of the connections, begun at `startMs`, has been applied. */
+  noteDump(startMs: number): void {
+    this.#dumps = { count: this.#dumps.count + 1, startMs }
+  }
+
+  /** Decides which zombies live, and removes the others. */
+  collectZombies(nowMs: number): ZombieDecision {
+    const entries = [...this.#zombies.values()]
+    const decision = decideZombies(entries, this.#limits, this.#dumps, nowMs)
+    for (const address of decision.dead) this.#zombies.delete(address)
+    return decision
+  }
+
+  /** Removes the zombie that was added first. Returns its address, or undefined if no zombie is left. */
+  evictZombie(): string | undefined {
+    const [address] = this.#zombies.keys()
+    if (address !== undefined) this.#zombies.delete(address)
+    return address
+  }
+
+  get #limits(): ZombieLimits {
+    return this.#rules.zombies ?? NO_ZOMBIES
+  }
+
+  /** Removes names of a zombie. Returns true if it had one of them. */
+  #strip(address: string, isSelected: (name: string) => boolean): boolean {
+    const names = this.#zombies.get(address)?.names
+    if (names === undefined) return false
+    const found = [...names].filter(isSelected)
+    for (const name of found) names.delete(name)
+    if (names.size === 0) this.#zombies.delete(address)
+    return found.length > 0
   }
 
   #remove(pair: Pair, nowMs: number): EndedAddress {

@@ -1,5 +1,3 @@
-import type { EndedAddress } from './learned-table.ts'
-
 export interface ZombieLimits {
   /** Zombies of one client; 0 = none are kept. */
   readonly most: number
@@ -14,8 +12,8 @@ export interface ZombieLimits {
 /** An address whose TTL has ended, while connections to it may be open. Times are monotonic milliseconds. */
 export interface Zombie {
   readonly address: string
-  /** Never empty. */
-  readonly names: readonly string[]
+  /** Keys of names; never empty. */
+  readonly names: ReadonlySet<string>
   /** Last time at which a connection was known to be open; -Infinity = never. */
   readonly aliveMs: number
   /** When the address should have been removed. */
@@ -25,7 +23,7 @@ export interface Zombie {
 }
 
 /** What a collection decided. */
-interface ZombieDecision {
+export interface ZombieDecision {
   /** Addresses that are kept for longer now. */
   readonly extended: readonly string[]
   readonly dead: readonly string[]
@@ -33,8 +31,8 @@ interface ZombieDecision {
   readonly evictions: number
 }
 
-interface Entry {
-  readonly address: string
+/** A zombie as the table keeps it. */
+export interface ZombieEntry extends Zombie {
   readonly names: Set<string>
   aliveMs: number
   endMs: number
@@ -43,160 +41,67 @@ interface Entry {
   addedAt: number
 }
 
-/** Names of one zombie. More would make each decision about it slow. */
-const NAMES_MAX = 256
+/** The complete dumps of the connections so far. */
+export interface Dumps {
+  readonly count: number
+  /** When the last one began. */
+  readonly startMs: number
+}
 
 /** Complete dumps of the connections that an address must have been in none of. */
 const DUMPS = 2
 
 /**
- * The addresses of one client whose TTL has ended, but to which connections may be open. An address
- * stays until two complete dumps of the connection tracking table did not have it. While one address
- * of a name is alive, all addresses of that name are: the client may connect again to any of
- * them. After Cilium's DNSZombieMappings.
+ * Decides which zombies of one client live. A zombie stays until two complete dumps of the connection tracking table
+ * did not have it. While one address of a name is alive, all addresses of that name are: the client may connect again
+ * to any of them. After Cilium's DNSZombieMappings.
  *
- * An address that was not kept for a time, such as during a pause of the process, is dead: a collection
- * allows nothing that was not allowed just before.
+ * A zombie that was not kept for a time, such as during a pause of the process, is dead: a collection allows nothing
+ * that was not allowed just before.
  */
-export class Zombies {
-  readonly #limits: ZombieLimits
-  readonly #entries = new Map<string, Entry>()
-  #dumps = 0
-  /** When the last complete dump began. */
-  #dumpMs = Number.NEGATIVE_INFINITY
-
-  constructor(limits: ZombieLimits) {
-    this.#limits = limits
+export function decideZombies(
+  entries: readonly ZombieEntry[],
+  { most, perName, idleGraceMs, keepMs }: ZombieLimits,
+  dumps: Dumps,
+  nowMs: number,
+): ZombieDecision {
+  // Unless the dumps show that all connections are closed.
+  const isConnected = ({ endMs, aliveMs, addedAt }: ZombieEntry): boolean => {
+    if (dumps.count - addedAt < DUMPS) return true
+    return dumps.startMs <= endMs + idleGraceMs || dumps.startMs <= aliveMs
   }
-
-  get size(): number {
-    return this.#entries.size
+  const aliveNames = new Set<string>()
+  for (const entry of entries) {
+    if (isConnected(entry)) for (const name of entry.names) aliveNames.add(name)
   }
-
-  /** All zombies, without a decision about them. */
-  *all(): Generator<Zombie> {
-    for (const entry of this.#entries.values()) yield zombieOf(entry)
+  const isAlive = ({ names, keptMs }: ZombieEntry): boolean => {
+    return keptMs >= nowMs && [...names].some((name) => aliveNames.has(name))
   }
-
-  get(address: string): Zombie | undefined {
-    const entry = this.#entries.get(address)
-    return entry === undefined ? undefined : zombieOf(entry)
+  const alive = new Set(entries.filter(isAlive))
+  const before = alive.size
+  if (perName > 0) {
+    for (const some of entriesOf(aliveNames, alive).values()) evict(alive, some, perName)
   }
-
-  /** Adds an address of a name that has ended. */
-  add({ address, name, endMs, ttlEndMs }: EndedAddress): void {
-    const known = this.#entries.get(address)
-    const keptMs = ttlEndMs + this.#limits.keepMs
-    if (known === undefined) {
-      const entry = {
-        address,
-        names: new Set([name]),
-        aliveMs: this.#dumpMs,
-        endMs,
-        keptMs,
-        addedAt: this.#dumps,
-      }
-      this.#entries.set(address, entry)
-      return
-    }
-    if (known.names.size < NAMES_MAX) known.names.add(name)
-    known.endMs = Math.max(known.endMs, endMs)
-    known.keptMs = Math.max(known.keptMs, keptMs)
-    // Until the next dump it is unknown whether its connections are closed.
-    known.aliveMs = Math.max(known.aliveMs, this.#dumpMs)
-    known.addedAt = this.#dumps
-  }
-
-  /** Adds zombies of an earlier process. None of them dies before there are two new dumps. */
-  restore(zombies: Iterable<Zombie>): void {
-    for (const { address, names, aliveMs, endMs, keptMs } of zombies) {
-      const ttlEndMs = keptMs - this.#limits.keepMs
-      for (const name of names) this.add({ address, name, endMs, ttlEndMs })
-      this.markAlive(address, aliveMs)
-    }
-  }
-
-  /** Notes that the client has an open connection to an address. Call it before `noteDump`. */
-  markAlive(address: string, atMs: number): void {
-    const entry = this.#entries.get(address)
-    if (entry !== undefined) entry.aliveMs = Math.max(entry.aliveMs, atMs)
-  }
-
-  /** Notes that a complete dump of the connections, begun at `startMs`, has been applied. */
-  noteDump(startMs: number): void {
-    this.#dumpMs = startMs
-    this.#dumps++
-  }
-
-  /** Removes the zombie that was added first. Returns its address, or undefined if no zombie is left. */
-  evict(): string | undefined {
-    for (const address of this.#entries.keys()) {
-      this.#entries.delete(address)
-      return address
-    }
-    return undefined
-  }
-
-  /** Forgets these addresses of a name, because a new answer has them. */
-  forget(name: string, addresses: Iterable<string>): void {
-    for (const address of addresses) this.#strip(address, (one) => one === name)
-  }
-
-  /** Forgets the names that ended before a time and for which `isSelected` is true. */
-  expire(beforeMs: number, isSelected: (name: string) => boolean): void {
-    for (const { address, endMs } of [...this.#entries.values()]) {
-      if (endMs < beforeMs) this.#strip(address, isSelected)
-    }
-  }
-
-  /** Decides which zombies live, and forgets the others. */
-  collect(nowMs: number): ZombieDecision {
-    const { most, perName, keepMs } = this.#limits
-    const aliveNames = new Set<string>()
-    for (const entry of this.#entries.values()) {
-      if (this.#isConnected(entry)) for (const name of entry.names) aliveNames.add(name)
-    }
-    const isAlive = ({ names, keptMs }: Entry): boolean => {
-      return keptMs >= nowMs && [...names].some((name) => aliveNames.has(name))
-    }
-    const alive = new Set([...this.#entries.values()].filter(isAlive))
-    const before = alive.size
-    if (perName > 0) {
-      for (const entries of entriesOf(aliveNames, alive).values()) evict(alive, entries, perName)
-    }
-    evict(alive, alive, most)
-    const dead: string[] = []
-    for (const entry of this.#entries.values()) if (!alive.has(entry)) dead.push(entry.address)
-    for (const address of dead) this.#entries.delete(address)
-    // Not at each collection, because each change is one in the kernel too. Without dumps it is unknown
-    // which connections are open: then addresses end.
-    const isKnown = this.#dumpMs >= nowMs - keepMs
-    const ending = [...alive].filter((entry) => isKnown && entry.keptMs < nowMs + keepMs / 2)
-    for (const entry of ending) entry.keptMs = nowMs + keepMs
-    const extended = ending.map(({ address }) => address)
-    return { extended, dead, evictions: before - alive.size }
-  }
-
-  /** True unless the dumps show that all connections are closed. */
-  #isConnected({ endMs, aliveMs, addedAt }: Entry): boolean {
-    if (this.#dumps - addedAt < DUMPS) return true
-    return this.#dumpMs <= endMs + this.#limits.idleGraceMs || this.#dumpMs <= aliveMs
-  }
-
-  #strip(address: string, isSelected: (name: string) => boolean): void {
-    const entry = this.#entries.get(address)
-    if (entry === undefined) return
-    for (const name of [...entry.names]) if (isSelected(name)) entry.names.delete(name)
-    if (entry.names.size === 0) this.#entries.delete(address)
+  evict(alive, alive, most)
+  // Not at each collection, because each change is one in the kernel too. Without dumps it is unknown
+  // which connections are open: then addresses end.
+  const isKnown = dumps.startMs >= nowMs - keepMs
+  const ending = [...alive].filter((entry) => isKnown && entry.keptMs < nowMs + keepMs / 2)
+  for (const entry of ending) entry.keptMs = nowMs + keepMs
+  const addressOf = ({ address }: Zombie): string => address
+  return {
+    extended: ending.map(addressOf),
+    dead: entries.filter((entry) => !alive.has(entry)).map(addressOf),
+    evictions: before - alive.size,
   }
 }
 
 /** The entries of each of these names. */
 function entriesOf(
   wanted: ReadonlySet<string>,
-  entries: Iterable<Entry>,
-): ReadonlyMap<string, readonly Entry[]> {
-  const found = new Map<string, Entry[]>()
+  entries: Iterable<ZombieEntry>,
+): ReadonlyMap<string, readonly ZombieEntry[]> {
+  const found = new Map<string, ZombieEntry[]>()
   for (const entry of entries) {
     for (const name of entry.names) {
       if (!wanted.has(name)) continue
@@ -209,7 +114,7 @@ function entriesOf(
 }
 
 /** Takes the least important of `some` from the set until it has at most `limit` of them. */
-function evict(alive: Set<Entry>, some: Iterable<Entry>, limit: number): void {
+function evict(alive: Set<ZombieEntry>, some: Iterable<ZombieEntry>, limit: number): void {
   const entries = [...some].filter((entry) => alive.has(entry))
   if (entries.length <= limit) return
   entries.sort(compareImportance)
@@ -217,7 +122,7 @@ function evict(alive: Set<Entry>, some: Iterable<Entry>, limit: number): void {
 }
 
 /** The least important first: idle for longest, ended first, fewest names. */
-function compareImportance(a: Entry, b: Entry): number {
+function compareImportance(a: ZombieEntry, b: ZombieEntry): number {
   return (
     compareNumbers(a.aliveMs, b.aliveMs) ||
     compareNumbers(a.endMs, b.endMs) ||
@@ -229,8 +134,4 @@ function compareImportance(a: Entry, b: Entry): number {
 /** As a - b, also for two infinities. */
 function compareNumbers(a: number, b: number): number {
   return a === b ? 0 : a < b ? -1 : 1
-}
-
-function zombieOf({ address, names, aliveMs, endMs, keptMs }: Entry): Zombie {
-  return { address, names: [...names], aliveMs, endMs, keptMs }
 }

@@ -81,12 +81,12 @@ export function exportNode(metrics: MetricsRegistry, parts: NodeMetricsParts): (
     gauge('sextant_egress_rule_sets', 'Sets of rules that differ.', agent.profileCount)
     const sums = new Map<string, Sums>()
     for (const grants of agent.states()) {
-      const { client, zombies, nameCount, addressCount, grantCount } = grants
+      const { client, cache, nameCount, addressCount, grantCount } = grants
       const endpoint = countsEndpoints ? client.id : ''
       const sum = sums.get(endpoint) ?? { names: 0, ips: 0, zombies: 0, grants: 0 }
       sum.names += nameCount
       sum.ips += addressCount
-      sum.zombies += zombies.size
+      sum.zombies += cache.zombieCount
       sum.grants += grantCount
       sums.set(endpoint, sum)
     }

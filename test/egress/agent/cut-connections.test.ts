@@ -103,7 +103,7 @@ t.test('a name counts for as long as connections to its address are open', async
   await settled()
   t.equal(connections.open.size, 0)
   await stage.pass(240_000)
-  for (const { zombies } of agent.states()) t.equal(zombies.size, 0)
+  for (const { cache } of agent.states()) t.equal(cache.zombieCount, 0)
 })
 
 t.test('the names of a first start are not known', async (t) => {

@@ -66,9 +66,7 @@ function faultsOf(stage: EgressStage, model: Model, clients: readonly Client[]):
     if (client === undefined) faults.push(`${text}: not a client`)
     else if (!model.isExplained(client, address, nowMs)) faults.push(`${text}: no witness`)
     const grants = [...stage.agent.states()].find((state) => state.client.id === client?.id)
-    const isKnown =
-      grants !== undefined &&
-      (grants.zombies.get(address) !== undefined || [...grants.cache.answersOf(address)].length > 0)
+    const isKnown = grants !== undefined && [...grants.cache.namesAt(address)].length > 0
     if (!isKnown) faults.push(`${text}: the agent does not know it`)
   }
   for (const { id, address, endMs } of model.got) {

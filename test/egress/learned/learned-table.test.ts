@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import { LearnedTable, ttlRule } from '../../../src/egress/learned/learned-table.ts'
-import { Zombies } from '../../../src/egress/learned/zombies.ts'
 
 const START_MS = 1_000_000
 const NO_LIMITS = { endOf: ttlRule(0), addressesPerName: 0 }
@@ -20,7 +19,7 @@ function addressesOf(cache: LearnedTable, name: string, nowMs: number): readonly
 
 /** The names that have the address at a time, sorted. */
 function namesOf(cache: LearnedTable, address: string, nowMs: number): readonly string[] {
-  const valid = [...cache.answersOf(address)].filter(({ answer }) => answer.endMs >= nowMs)
+  const valid = [...cache.namesAt(address)].filter(({ endMs }) => endMs >= nowMs)
   return valid.map(({ name }) => name).sort()
 }
 
@@ -72,30 +71,15 @@ t.test('names of an address', async (t) => {
   t.equal(cache.endOf('test1.', '9.9.9.9'), undefined)
 })
 
-t.test('expire', async (t) => {
-  const full = () => {
-    const cache = new LearnedTable(NO_LIMITS)
-    for (const i of [1, 2, 3]) cache.add(answer(`test${i}.com.`, ['1.1.1.1', `2.2.2.${i}`], 5))
-    return cache
-  }
-  const cache = full()
-  t.strictSame(
-    cache.expire(at(1), (name) => name === 'notatest.com.'),
-    [],
-  )
-  const removed = cache.expire(at(1), (name) => name === 'test1.com.')
-  t.strictSame(
-    removed.map(({ name, address }) => `${name} ${address}`),
-    ['test1.com. 1.1.1.1', 'test1.com. 2.2.2.1'],
-  )
+t.test('names that are forgotten', async (t) => {
+  const cache = new LearnedTable(NO_LIMITS)
+  for (const i of [1, 2, 3]) cache.add(answer(`test${i}.com.`, ['1.1.1.1', `2.2.2.${i}`], 5))
+  t.strictSame([...cache.forget((name) => name === 'notatest.com.')], [])
+  const addresses = cache.forget((name) => name === 'test1.com.')
+  t.strictSame([...addresses], ['1.1.1.1', '2.2.2.1'])
   t.strictSame(addressesOf(cache, 'test2.com.', at(1)), ['1.1.1.1', '2.2.2.2'])
-  t.equal(cache.expire(at(1), () => true).length, 4)
+  t.strictSame([...cache.forget(() => true)], ['1.1.1.1', '2.2.2.2', '2.2.2.3'])
   t.strictSame([cache.nameCount, cache.size, [...cache.answers()]], [0, 0, []])
-  t.strictSame(
-    full().expire(at(0), () => true),
-    [],
-    'nothing is that old',
-  )
 })
 
 t.test('the minimum TTL', async (t) => {
@@ -132,7 +116,7 @@ t.test('answers that share an address', async (t) => {
   t.equal([...cache.answers()].length, 6)
   t.strictSame([...cache.addresses()].sort(), ['10.0.0.1', '10.0.0.2', '10.0.0.3', '8.8.8.8'])
   t.strictSame([...cache.names()].sort(), ['1.', '2.', '3.'])
-  const found = [...cache.answersOf('8.8.8.8')].map(({ name, answer }) => `${name} ${answer.endMs}`)
+  const found = [...cache.namesAt('8.8.8.8')].map(({ name, endMs }) => `${name} ${endMs}`)
   t.strictSame(
     found,
     ['1.', '2.', '3.'].map((name) => `${name} ${at(5)}`),
@@ -191,16 +175,16 @@ t.test('a collection removes what ends first above the limit', async (t) => {
   t.strictSame(unlimited.collect(at(0)), [])
 })
 
-t.test('the limits of cache and zombies', async (t) => {
-  const cache = new LearnedTable({ endOf: ttlRule(100), addressesPerName: 5 })
-  const zombies = new Zombies({ most: 10, perName: 5, idleGraceMs: 0, keepMs: 300_000 })
+t.test('the limits of answers and zombies', async (t) => {
+  const zombies = { most: 10, perName: 5, idleGraceMs: 0, keepMs: 300_000 }
+  const cache = new LearnedTable({ endOf: ttlRule(100), addressesPerName: 5, zombies })
   for (let i = 1; i <= 20; i++) cache.add(answer('a.', [`192.0.2.${i}`], 0, i - 20))
-  for (const removal of cache.collect(at(0))) zombies.add(removal)
+  for (const removal of cache.collect(at(0))) cache.retire(removal)
   const range = (from: number, to: number) =>
     Array.from({ length: to - from + 1 }, (_, i) => `192.0.2.${from + i}`).sort()
   t.strictSame(addressesOf(cache, 'a.', at(0)), range(16, 20))
-  const { dead, evictions } = zombies.collect(at(0))
-  t.strictSame([...zombies.all()].map(({ address }) => address).sort(), range(11, 15))
+  const { dead, evictions } = cache.collectZombies(at(0))
+  t.strictSame([...cache.zombies()].map(({ address }) => address).sort(), range(11, 15))
   t.strictSame([...dead].sort(), range(1, 10))
   t.equal(evictions, 10)
 })

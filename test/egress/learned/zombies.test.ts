@@ -1,35 +1,50 @@
 import t from 'tap'
-import { type ZombieLimits, Zombies } from '../../../src/egress/learned/zombies.ts'
+import { LearnedTable, ttlRule } from '../../../src/egress/learned/learned-table.ts'
+import type { Zombie, ZombieLimits } from '../../../src/egress/learned/zombies.ts'
 
 const ENOUGH: ZombieLimits = { most: 1000, perName: 0, idleGraceMs: 0, keepMs: 1_000_000 }
+
+function tableWith(limits: Partial<ZombieLimits> = {}): LearnedTable {
+  const zombies = { ...ENOUGH, ...limits }
+  return new LearnedTable({ endOf: ttlRule(0), addressesPerName: 0, zombies })
+}
 
 function filled(
   entries: Readonly<Record<string, string>>,
   limits: Partial<ZombieLimits> = {},
-): Zombies {
-  const zombies = new Zombies({ ...ENOUGH, ...limits })
+): LearnedTable {
+  const zombies = tableWith(limits)
   for (const [address, names] of Object.entries(entries)) {
     for (const name of names.split(' ')) add(zombies, address, name, 1000)
   }
   return zombies
 }
 
-function add(zombies: Zombies, address: string, name: string, endMs: number): void {
-  zombies.add({ address, name, endMs, ttlEndMs: endMs })
+function add(zombies: LearnedTable, address: string, name: string, endMs: number): void {
+  zombies.retire({ address, name, endMs, ttlEndMs: endMs })
 }
 
 /** A complete dump that begins at a time, with open connections to these addresses. */
-function dump(zombies: Zombies, startMs: number, ...open: readonly string[]): void {
+function dump(zombies: LearnedTable, startMs: number, ...open: readonly string[]): void {
   for (const address of open) zombies.markAlive(address, startMs)
   zombies.noteDump(startMs)
 }
 
-function aliveIn(zombies: Zombies): readonly string[] {
-  return [...zombies.all()].map(({ address }) => address).sort()
+function aliveIn(zombies: LearnedTable): readonly string[] {
+  return [...zombies.zombies()].map(({ address }) => address).sort()
 }
 
-function decision(zombies: Zombies): string {
-  const { dead } = zombies.collect(0)
+/** The names of each zombie. */
+function namesIn(zombies: LearnedTable): readonly string[] {
+  return [...zombies.zombies()].map(({ names }) => [...names].join(' '))
+}
+
+function zombieAt(zombies: LearnedTable, address: string): Zombie | undefined {
+  return [...zombies.zombies()].find((zombie) => zombie.address === address)
+}
+
+function decision(zombies: LearnedTable): string {
+  const { dead } = zombies.collectZombies(0)
   return `${aliveIn(zombies).join(' ')} | ${[...dead].sort().join(' ')}`
 }
 
@@ -46,7 +61,7 @@ t.test('an address dies after two dumps without it, and keeps its siblings alive
   t.equal(decision(zombies), '1.1.1.1 1.1.1.2 | 3.3.3.3')
   dump(zombies, 4000)
   t.equal(decision(zombies), ' | 1.1.1.1 1.1.1.2')
-  t.equal(zombies.size, 0)
+  t.equal(zombies.zombieCount, 0)
 })
 
 t.test('adding it again revives an address', async (t) => {
@@ -93,7 +108,7 @@ t.test('limits', async (t) => {
   t.equal(decision(marked), '1.1.1.1 1.1.1.2 1.1.1.3 | 1.1.1.4', 'idle for longest first')
 
   const timed = () => {
-    const zombies = new Zombies({ ...ENOUGH, most: 2 })
+    const zombies = tableWith({ most: 2 })
     for (const i of [1, 2, 3]) add(zombies, `${i}.${i}.${i}.${i}`, `${i}.`, i * 1000)
     return zombies
   }
@@ -106,32 +121,37 @@ t.test('limits', async (t) => {
   t.equal(decision(none), ' | 1.1.1.1')
 })
 
-t.test('addresses of a name that are forgotten', async (t) => {
+t.test('addresses that a new answer has, or that are forgotten', async (t) => {
   const zombies = filled({ '1.1.1.1': 'a. b.', '2.2.2.2': 'a.' })
-  zombies.forget('a.', ['9.9.9.9'])
-  zombies.forget('c.', ['1.1.1.1'])
-  t.equal(zombies.size, 2)
-  zombies.forget('a.', ['1.1.1.1'])
-  t.strictSame(
-    [...zombies.all()].map(({ names }) => names),
-    [['b.'], ['a.']],
-  )
-  zombies.forget('b.', ['1.1.1.1'])
-  t.equal(zombies.size, 1)
+  const learn = (name: string, ...addresses: readonly string[]) => {
+    return zombies.add({ name, addresses, lookupMs: 1000, ttlSeconds: 1 })
+  }
+  learn('a.', '9.9.9.9')
+  learn('c.', '1.1.1.1')
+  t.equal(zombies.zombieCount, 2)
+  t.strictSame(learn('a.', '1.1.1.1').added, ['1.1.1.1'])
+  t.strictSame(namesIn(zombies), ['b.', 'a.'])
+  add(zombies, '1.1.1.1', 'a.', 1000)
+  t.strictSame(namesIn(zombies), ['b.', 'a.'], 'it is valid')
+  const at = [...zombies.namesAt('1.1.1.1')].map(({ name, isZombie }) => `${name} ${isZombie}`)
+  t.strictSame(at, ['c. false', 'a. false', 'b. true'])
+  learn('b.', '1.1.1.1')
+  t.equal(zombies.zombieCount, 1)
 
-  const expired = filled({ '1.1.1.1': 'test. anothertest.' })
-  expired.expire(1000, () => true)
-  t.equal(expired.size, 1, 'not that old')
-  expired.expire(1001, (name) => name === 'test.')
-  t.strictSame([...expired.all()][0]!.names, ['anothertest.'])
+  const forgotten = filled({ '1.1.1.1': 'test. anothertest.' })
+  t.strictSame([...forgotten.forget((name) => name === 'a.')], [])
+  t.strictSame([...forgotten.forget((name) => name === 'test.')], ['1.1.1.1'])
+  t.strictSame(namesIn(forgotten), ['anothertest.'])
+  t.strictSame([...forgotten.forget(() => true)], ['1.1.1.1'])
+  t.equal(forgotten.zombieCount, 0)
 })
 
 t.test('after a restart nothing dies before two dumps', async (t) => {
   const before = filled({ '1.1.1.1': 'a. b.' })
   dump(before, 2000)
-  const zombies = new Zombies(ENOUGH)
-  zombies.restore(before.all())
-  t.strictSame([...zombies.all()][0]!.names, ['a.', 'b.'])
+  const zombies = tableWith()
+  for (const zombie of before.zombies()) zombies.putZombie(zombie)
+  t.strictSame(namesIn(zombies), ['a. b.'])
   dump(zombies, 10_000)
   t.equal(decision(zombies), '1.1.1.1 | ')
   dump(zombies, 11_000)
@@ -139,28 +159,29 @@ t.test('after a restart nothing dies before two dumps', async (t) => {
 })
 
 t.test('an address that was not kept for a time is dead', async (t) => {
-  const zombies = new Zombies({ ...ENOUGH, keepMs: 300_000 })
+  const zombies = tableWith({ keepMs: 300_000 })
   for (const i of [1, 2]) add(zombies, `192.0.2.${i}`, 'a.', 1000 * i)
-  t.equal(zombies.get('192.0.2.1')?.keptMs, 301_000)
-  t.strictSame(zombies.collect(100_000).extended, [], 'it is kept for long enough')
+  t.equal(zombieAt(zombies, '192.0.2.1')?.keptMs, 301_000)
+  t.strictSame(zombies.collectZombies(100_000).extended, [], 'it is kept for long enough')
   zombies.noteDump(151_000)
-  t.strictSame(zombies.collect(151_500).extended, ['192.0.2.1'])
-  t.equal(zombies.get('192.0.2.1')?.keptMs, 451_500)
+  t.strictSame(zombies.collectZombies(151_500).extended, ['192.0.2.1'])
+  t.equal(zombieAt(zombies, '192.0.2.1')?.keptMs, 451_500)
   zombies.markAlive('192.0.2.2', 310_000)
-  t.strictSame(zombies.collect(310_000).dead, ['192.0.2.2'], 'although a connection is open')
-  t.equal(zombies.size, 1)
-  t.equal(zombies.collect(12 * 3_600_000).dead.length, 1, 'a pause')
-  t.equal(zombies.size, 0)
+  t.strictSame(zombies.collectZombies(310_000).dead, ['192.0.2.2'], 'although a connection is open')
+  t.equal(zombies.zombieCount, 1)
+  t.equal(zombies.collectZombies(12 * 3_600_000).dead.length, 1, 'a pause')
+  t.equal(zombies.zombieCount, 0)
 
-  const undumped = new Zombies({ ...ENOUGH, keepMs: 300_000 })
+  const undumped = tableWith({ keepMs: 300_000 })
   add(undumped, '192.0.2.1', 'a.', 1000)
   undumped.noteDump(2000)
-  t.strictSame(undumped.collect(200_000).extended, ['192.0.2.1'])
-  t.strictSame(undumped.collect(400_000).extended, [], 'no dump for five minutes')
-  t.equal(undumped.collect(500_001).dead.length, 1)
+  t.strictSame(undumped.collectZombies(200_000).extended, ['192.0.2.1'])
+  t.strictSame(undumped.collectZombies(400_000).extended, [], 'no dump for five minutes')
+  t.equal(undumped.collectZombies(500_001).dead.length, 1)
 
-  const restored = new Zombies({ ...ENOUGH, keepMs: 300_000 })
-  restored.restore([{ address: '192.0.2.1', names: ['a.'], aliveMs: 0, endMs: 1000, keptMs: 5000 }])
-  t.equal(restored.get('192.0.2.1')?.keptMs, 5000)
-  t.equal(restored.collect(5001).dead.length, 1)
+  const restored = tableWith({ keepMs: 300_000 })
+  const names = new Set(['a.'])
+  restored.putZombie({ address: '192.0.2.1', names, aliveMs: 0, endMs: 1000, keptMs: 5000 })
+  t.equal(zombieAt(restored, '192.0.2.1')?.keptMs, 5000)
+  t.equal(restored.collectZombies(5001).dead.length, 1)
 })

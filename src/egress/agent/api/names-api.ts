@@ -3,8 +3,7 @@ import { NameBuffer } from '../../../dns/name/hashed-name.ts'
 import { printKey } from '../../../dns/name/name.ts'
 import { scanAddress, scanCidr } from '../../../dns/text/address.ts'
 import { AddressSet } from '../../../dns/text/address-set.ts'
-import type { DatedAnswer } from '../../learned/learned-table.ts'
-import type { Zombie } from '../../learned/zombies.ts'
+import type { Learned } from '../../learned/learned-table.ts'
 import { type Dialect, scanSelector } from '../../selectors/scan-selector.ts'
 import type { Selector } from '../../selectors/selector.ts'
 import { SelectorIndex } from '../../selectors/selector-index.ts'
@@ -40,8 +39,7 @@ export interface PolicyNames {
 /** What one client learned. */
 interface LearnedNames {
   readonly client: Client
-  answers(): Iterable<DatedAnswer>
-  readonly zombies: { all(): Iterable<Zombie> }
+  learned(): Iterable<Learned>
 }
 
 /** What the API needs of the agent. */
@@ -125,31 +123,21 @@ export class NamesApi {
     const offsetMs = clock.now() - clock.monotonic()
     const print = (ms: number): string => new Date(ms + offsetMs).toISOString()
     for (const grants of names.states()) {
-      const { client, zombies } = grants
-      const { id } = client
+      const { id } = grants.client
       if (wanted !== '' && id !== wanted && !id.startsWith(`${wanted}/`)) continue
-      for (const { name, addresses, lookupMs, ttlSeconds, endMs } of grants.answers()) {
-        if (!isName(name)) continue
-        yield {
-          fqdn: printKey(name),
-          ips: addresses,
-          'lookup-time': print(lookupMs),
-          ttl: ttlSeconds,
-          'expiration-time': print(endMs),
-          'endpoint-id': id,
-          source: 'lookup',
-        }
-      }
-      for (const { address, names: fqdns, aliveMs, endMs, keptMs } of zombies.all()) {
-        for (const fqdn of fqdns.filter(isName).map(printKey).sort()) {
+      for (const one of grants.learned()) {
+        const isZombie = 'address' in one
+        const lookupMs = isZombie ? one.aliveMs : one.lookupMs
+        const fqdns = [...(isZombie ? one.names : [one.name])].filter(isName).map(printKey)
+        for (const fqdn of fqdns.sort()) {
           yield {
             fqdn,
-            ips: [address],
-            'lookup-time': print(Number.isFinite(aliveMs) ? aliveMs : endMs),
-            ttl: 0,
-            'expiration-time': print(keptMs),
+            ips: isZombie ? [one.address] : one.addresses,
+            'lookup-time': print(Number.isFinite(lookupMs) ? lookupMs : one.endMs),
+            ttl: isZombie ? 0 : one.ttlSeconds,
+            'expiration-time': print(isZombie ? one.keptMs : one.endMs),
             'endpoint-id': id,
-            source: 'connection',
+            source: isZombie ? 'connection' : 'lookup',
           }
         }
       }
