@@ -4,6 +4,12 @@ import type { Timers } from '../base/timers.ts'
 /** What a sink says about a change: '' = it is in force, otherwise the reason why it is not. */
 export type Acknowledgement = Promise<string>
 
+/** What enforces or publishes that policies allow addresses. */
+export interface Sink<Update> {
+  /** Makes an update true. A rejection is a reason why it is not. */
+  apply(update: Update): Acknowledgement
+}
+
 /** How a wait for sinks ended. After `timed out` and `failed`, the caller decides what it sends. */
 export type GateResult = 'acknowledged' | 'timed out' | 'failed'
 

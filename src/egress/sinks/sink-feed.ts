@@ -3,6 +3,7 @@ import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
 import { WorkQueue, type WorkResult } from '../../kube/work-queue.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import type { Sink } from '../gate.ts'
 import type { Selector } from '../selectors/selector.ts'
 
 const RETRY_MS = 1000
@@ -18,12 +19,8 @@ export interface SinkUpdate {
 }
 
 interface SinkFeedParts {
-  /**
-   * Applies an update. Resolves with '' once the update is in force, otherwise with the reason why
-   * it is not. Updates of one selector come one after the other, those of several selectors at the
-   * same time.
-   */
-  readonly apply: (update: SinkUpdate) => Promise<string>
+  /** Of the sink. Updates of one selector come one after the other, those of several selectors at the same time. */
+  readonly apply: Sink<SinkUpdate>['apply']
   /** Called when updates begin to fail, with the reason, and with '' when they succeed again. */
   readonly onFault: (fault: string) => void
   readonly clock: Clock

@@ -44,7 +44,7 @@ export interface FqdnPolicy {
 
 /** Reads an object of the API. Fields of a wrong type count as missing. */
 export function readPolicy(api: FqdnApi, object: ApiObject): FqdnPolicy {
-  const metadata = isObject(object.metadata) ? object.metadata : {}
+  const metadata = metadataOf(object)
   const fields = isObject(object.spec) ? object.spec : {}
   const types = textsIn(fields.policyTypes)
   const spec: FqdnPolicySpec = {
@@ -77,7 +77,11 @@ function rulesIn(value: JsonValue | undefined, peers: 'to' | 'from'): FqdnRule[]
   }))
 }
 
-function objectsIn(value: JsonValue | undefined): readonly ApiObject[] {
+export function metadataOf({ metadata }: ApiObject): ApiObject {
+  return isObject(metadata) ? metadata : {}
+}
+
+export function objectsIn(value: JsonValue | undefined): readonly ApiObject[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 

@@ -4,6 +4,7 @@ import type { AddressFamily } from '../../../dns/text/address.ts'
 import type { OperationResult } from '../../../ovsdb/client.ts'
 import { OvsdbError } from '../../../ovsdb/connection.ts'
 import type { OvsdbRow } from '../../../ovsdb/datum.ts'
+import type { Sink } from '../../gate.ts'
 import type { Selector } from '../../selectors/selector.ts'
 import type { SinkUpdate } from '../sink-feed.ts'
 import {
@@ -63,7 +64,7 @@ interface WantedRow {
  * The set of a selector that is gone keeps its content while an ACL refers to it, and is deleted
  * later. The same holds for sets that an earlier process made.
  */
-export class AddressSetSink {
+export class AddressSetSink implements Sink<SinkUpdate> {
   readonly #parts: AddressSetSinkParts
   /** By name of the row. */
   readonly #wanted = new Map<string, WantedRow>()

@@ -87,7 +87,7 @@ interface Tracked<Entry> {
  *                                    └── conflict: read the object again ◀──┘
  *
  * Other servers write the same objects, so a write is a difference from the newest known status, never
- * a set of our own. This is why it is no `Sink` of src/egress/sinks: those own what they feed.
+ * a set of our own. This is why it is no `Sink` of `gate.ts`: those own what they apply.
  */
 export class StatusSink<Entry> {
   readonly counts: StatusCounts = {

@@ -41,8 +41,6 @@ export interface PolicyState {
   reported: '' | 'Active' | 'Pending'
   /** Faults that Events have reported. */
   readonly faults: Set<string>
-  /** The NetworkPolicy that was written last, and the version that it got. */
-  written: { readonly text: string; readonly version: string } | undefined
 }
 
 export interface Now {
@@ -82,7 +80,6 @@ export function beginState(
     isApplied: false,
     reported: '',
     faults: new Set(),
-    written: undefined,
   }
 }
 

@@ -11,10 +11,19 @@ import {
   readCache,
 } from '../../../egress/policies/fqdn/fqdn-status.ts'
 import { networkPolicySpec } from '../../../egress/policies/fqdn/network-policy.ts'
+import {
+  foreignOwnerOf,
+  isMadeFor,
+  KIND,
+} from '../../../egress/sinks/network-policy/network-policy-plan.ts'
+import {
+  type NetworkPolicyChange,
+  NetworkPolicySink,
+} from '../../../egress/sinks/network-policy/network-policy-sink.ts'
 import { ApiError, type ApiObject, isObject, textOf } from '../../../kube/api.ts'
 import type { EventRecorder } from '../../../kube/event-recorder.ts'
 import type { Happening } from '../../../kube/event-series.ts'
-import { isNotFound, type ObjectRef, type Objects } from '../../../kube/objects.ts'
+import { isNotFound, type Objects } from '../../../kube/objects.ts'
 import type { WorkResult } from '../../../kube/work-queue.ts'
 import { NotLeadingError } from '../../cluster/api-writer.ts'
 import type { ObjectCache } from '../../cluster/object-cache.ts'
@@ -22,7 +31,6 @@ import { metadataOf } from '../../record/fields.ts'
 import type { DnsServers } from './dns-servers.ts'
 import type { Lookups } from './lookups.ts'
 import type { FqdnMetrics } from './metrics.ts'
-import { foreignOwnerOf, isMadeFor, KIND, planNetworkPolicy } from './plan.ts'
 import { scanPolicyKey } from './policy-key.ts'
 import {
   beginState,
@@ -34,11 +42,6 @@ import {
   type PolicyState,
 } from './policy-states.ts'
 
-export const NETWORK_POLICIES = {
-  group: 'networking.k8s.io',
-  version: 'v1',
-  plural: 'networkpolicies',
-}
 /** Set by the controllers of Google and nais. Owner references replace it. */
 const GKE_FINALIZER = 'finalizer.fqdnnetworkpolicies.networking.gke.io'
 /**
@@ -64,19 +67,23 @@ interface FqdnReconcilerParts {
   readonly mayWrite: () => boolean
 }
 
+interface SinkState extends PolicyState {
+  readonly sink: NetworkPolicySink
+}
+
 /** One policy, and what this run knows about it. */
 interface Run {
   readonly policy: FqdnPolicy
   /** The policy as the API has it. */
   readonly object: ApiObject
-  readonly state: PolicyState
+  readonly state: SinkState
   readonly now: Now
 }
 
 /** Keeps the NetworkPolicy and the status of each FQDNNetworkPolicy. */
 export class FqdnReconciler {
   readonly #parts: FqdnReconcilerParts
-  readonly #states = new Map<string, PolicyState>()
+  readonly #states = new Map<string, SinkState>()
 
   constructor(parts: FqdnReconcilerParts) {
     this.#parts = parts
@@ -100,7 +107,7 @@ export class FqdnReconciler {
     if (run === undefined) return undefined
     const { policy, state, now } = run
     if (policy.isDeleting) {
-      await this.#finalize(policy)
+      await this.#finalize(run)
       return undefined
     }
     const existing = this.#parts.networkPolicies.get(`${policy.namespace}/${policy.name}`)
@@ -122,7 +129,9 @@ export class FqdnReconciler {
     this.#warn(run, grants)
     try {
       run = await this.#store(run, grants)
-      await this.#apply(run, existing, grants)
+      const spec = networkPolicySpec(policy.spec, (fqdn) => grants.get(fqdn)?.untilMs.keys() ?? [])
+      await state.sink.apply({ policy, existing, spec })
+      state.isApplied = true
     } catch (error) {
       this.#parts.metrics.countResult('failed')
       if (error instanceof ApiError && LASTING.includes(error.status)) {
@@ -161,7 +170,7 @@ export class FqdnReconciler {
 
   /** Reads a policy and starts its lookups, or forgets it if it is gone. */
   #begin(key: string): Run | undefined {
-    const { lookups, grants: reader, expirationMs } = this.#parts
+    const { lookups, grants: reader } = this.#parts
     const now = reader.now()
     const found = this.#find(key)
     if (found === undefined || found.policy.isDeleting) {
@@ -172,7 +181,7 @@ export class FqdnReconciler {
     const { policy, object } = found
     const known = this.#states.get(key)
     const isKnown = known?.uid === policy.uid
-    const state = isKnown ? known : beginState(policy, object, expirationMs, now)
+    const state = isKnown ? known : this.#beginState(policy, object, now)
     if (!policy.isDeleting) {
       this.#states.set(key, state)
       lookups.hold(key, policy.wires, !reader.skipsAaaa(policy), state.dueMs)
@@ -180,51 +189,27 @@ export class FqdnReconciler {
     return { policy, object, state, now }
   }
 
-  async #apply(
-    { policy, state }: Run,
-    existing: ApiObject | undefined,
-    grants: PolicyGrants,
-  ): Promise<void> {
-    const { metrics } = this.#parts
-    const spec = networkPolicySpec(policy.spec, (fqdn) => grants.get(fqdn)?.untilMs.keys() ?? [])
-    const plan = planNetworkPolicy(policy, existing, spec)
-    const text = JSON.stringify(plan.kind === 'replace' ? plan.object.spec : spec)
-    // The API may store something else than what was written. It would be written again and again.
-    const isWritten = state.written?.text === text && state.written.version === versionOf(existing)
-    if (plan.kind === 'none' || isWritten) {
-      state.isApplied = true
-      metrics.countResult('unchanged')
-      return
-    }
-    const written = await this.#write(policy, existing, plan.object)
-    state.isApplied = true
-    state.written = { text, version: versionOf(written) }
-    metrics.countResult(existing === undefined ? 'created' : 'updated')
-    if (existing !== undefined && !plan.isAdopted) return
-    const [reason, what] = plan.isAdopted ? ['Adopted', 'adopted'] : ['Created', 'created']
-    const note = `NetworkPolicy ${policy.name} ${what}`
-    this.#record(policy, { type: 'Normal', reason, action: 'Apply', note })
+  #beginState(policy: FqdnPolicy, object: ApiObject, now: Now): SinkState {
+    const { objects, networkPolicies, expirationMs } = this.#parts
+    const sink = new NetworkPolicySink({
+      objects,
+      networkPolicies,
+      checkLease: () => this.#checkLease(),
+      onApplied: (applied, change) => this.#noteApplied(applied, change),
+    })
+    return { ...beginState(policy, object, expirationMs, now), sink }
   }
 
-  async #write(
-    { namespace, name }: FqdnPolicy,
-    existing: ApiObject | undefined,
-    object: ApiObject,
-  ): Promise<ApiObject> {
-    const { objects, networkPolicies, mayWrite } = this.#parts
-    if (!mayWrite()) throw new NotLeadingError()
-    const ref: ObjectRef = { resource: NETWORK_POLICIES, namespace, name }
-    try {
-      const written =
-        existing === undefined
-          ? await objects.create(NETWORK_POLICIES, namespace, object)
-          : await objects.replace(ref, object)
-      networkPolicies.noteWritten(written)
-      return written
-    } catch (error) {
-      if (existing !== undefined && isNotFound(error, ref)) networkPolicies.noteDeleted(existing)
-      throw error
-    }
+  #checkLease(): void {
+    if (!this.#parts.mayWrite()) throw new NotLeadingError()
+  }
+
+  #noteApplied(policy: FqdnPolicy, change: NetworkPolicyChange): void {
+    this.#parts.metrics.countResult(change === 'adopted' ? 'updated' : change)
+    if (change !== 'created' && change !== 'adopted') return
+    const reason = change === 'created' ? 'Created' : 'Adopted'
+    const note = `NetworkPolicy ${policy.name} ${change}`
+    this.#record(policy, { type: 'Normal', reason, action: 'Apply', note })
   }
 
   /** Reports that the NetworkPolicy cannot be kept as it should be. The rest of the status stays. */
@@ -288,8 +273,8 @@ export class FqdnReconciler {
 
   /** Returns the object as the API has it then. */
   async #writeStatus({ policy, object }: Run, status: ApiObject): Promise<ApiObject> {
-    const { objects, policies, mayWrite } = this.#parts
-    if (!mayWrite()) throw new NotLeadingError()
+    const { objects, policies } = this.#parts
+    this.#checkLease()
     const { api, namespace, name } = policy
     const { managedFields: _, ...metadata } = metadataOf(object)
     const identity = { apiVersion: `${api.group}/${api.version}`, kind: KIND }
@@ -334,16 +319,14 @@ export class FqdnReconciler {
    * Removes the finalizer of the controllers of Google and nais. The garbage collector deletes the
    * NetworkPolicy; if this process has not adopted it before, it does so here.
    */
-  async #finalize(policy: FqdnPolicy): Promise<void> {
+  async #finalize({ policy, state }: Run): Promise<void> {
     const { api, namespace, name, uid, finalizers } = policy
     const at = finalizers.indexOf(GKE_FINALIZER)
     if (at === -1) return
     const existing = this.#parts.networkPolicies.get(`${namespace}/${name}`)
-    if (existing !== undefined && isMadeFor(policy, existing)) {
-      const plan = planNetworkPolicy(policy, existing, existing.spec)
-      if (plan.kind !== 'none') await this.#write(policy, existing, plan.object)
-    }
-    if (!this.#parts.mayWrite()) throw new NotLeadingError()
+    if (existing !== undefined && isMadeFor(policy, existing))
+      await state.sink.adopt(policy, existing)
+    this.#checkLease()
     const path = `/metadata/finalizers/${at}`
     const ref = { resource: api, namespace, name }
     try {
@@ -356,8 +339,4 @@ export class FqdnReconciler {
       if (!isNotFound(error, ref)) throw error
     }
   }
-}
-
-function versionOf(object: ApiObject | undefined): string {
-  return textOf(object?.metadata, 'resourceVersion')
 }

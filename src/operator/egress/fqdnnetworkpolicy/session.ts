@@ -1,4 +1,5 @@
 import { FQDN_APIS, type FqdnApi } from '../../../egress/policies/fqdn/fqdn-policy.ts'
+import { NETWORK_POLICIES } from '../../../egress/sinks/network-policy/network-policy-sink.ts'
 import type { ApiResource } from '../../../kube/api.ts'
 import { Informer } from '../../../kube/informer.ts'
 import type { ListWatch } from '../../../kube/list-watch.ts'
@@ -14,7 +15,7 @@ import { Lookups } from './lookups.ts'
 import { FqdnMetrics } from './metrics.ts'
 import { policyKey } from './policy-key.ts'
 import { GrantReader } from './policy-states.ts'
-import { FqdnReconciler, NETWORK_POLICIES } from './reconciler.ts'
+import { FqdnReconciler } from './reconciler.ts'
 import type { FqdnSettings } from './settings.ts'
 
 const ENDPOINT_SLICES = { group: 'discovery.k8s.io', version: 'v1', plural: 'endpointslices' }

@@ -1,7 +1,7 @@
-import type { FqdnPolicy } from '../../../egress/policies/fqdn/fqdn-policy.ts'
-import type { NetworkPolicySpec } from '../../../egress/policies/fqdn/network-policy.ts'
+import { isDeepStrictEqual } from 'node:util'
 import { type ApiObject, isObject, type JsonValue, textOf } from '../../../kube/api.ts'
-import { isSame, itemsOf, metadataOf } from '../../record/fields.ts'
+import { type FqdnPolicy, metadataOf, objectsIn } from '../../policies/fqdn/fqdn-policy.ts'
+import type { NetworkPolicySpec } from '../../policies/fqdn/network-policy.ts'
 
 export const KIND = 'FQDNNetworkPolicy'
 /** In GKE's API: the NetworkPolicy is kept when its FQDNNetworkPolicy is deleted. */
@@ -29,13 +29,13 @@ export function planNetworkPolicy(
     return { kind: 'create', object, isAdopted: false }
   }
   const { managedFields: _, ...metadata } = metadataOf(existing)
-  const before = itemsOf(metadata, 'ownerReferences')
+  const before = objectsIn(metadata.ownerReferences)
   const others = before.filter((one) => one.controller !== true && one.uid !== policy.uid)
   const isKept = textOf(metadata.annotations, DELETE_POLICY) === 'abandon'
   const own = isKept && !policy.api.hasCache ? [] : [referenceTo(policy)]
   const ownerReferences = [...others, ...own]
-  const isOwned = isSame(before, ownerReferences)
-  if (isOwned && isSame(prune(existing.spec), prune(wanted))) return { kind: 'none' }
+  const isOwned = isDeepStrictEqual(before, ownerReferences)
+  if (isOwned && isDeepStrictEqual(prune(existing.spec), prune(wanted))) return { kind: 'none' }
   const isAdopted = !before.some(({ uid }) => uid === policy.uid) && own.length > 0
   const object = {
     ...existing,
@@ -55,7 +55,7 @@ const identity = { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' }
  */
 export function foreignOwnerOf(policy: FqdnPolicy, existing: ApiObject): string {
   const { api, name, uid } = policy
-  const references = itemsOf(metadataOf(existing), 'ownerReferences')
+  const references = objectsIn(metadataOf(existing).ownerReferences)
   const controller = references.find((one) => one.controller === true)
   if (controller === undefined || controller.uid === uid) return ''
   const [kind, owner] = [textOf(controller, 'kind'), textOf(controller, 'name')]
@@ -67,7 +67,7 @@ export function foreignOwnerOf(policy: FqdnPolicy, existing: ApiObject): string 
 export function isMadeFor(policy: FqdnPolicy, existing: ApiObject): boolean {
   const metadata = metadataOf(existing)
   if (foreignOwnerOf(policy, existing) !== '') return false
-  const isOwned = itemsOf(metadata, 'ownerReferences').some(({ uid }) => uid === policy.uid)
+  const isOwned = objectsIn(metadata.ownerReferences).some(({ uid }) => uid === policy.uid)
   return isOwned || textOf(metadata.annotations, OWNED_BY) === policy.name
 }
 
