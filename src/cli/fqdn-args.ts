@@ -38,7 +38,7 @@ const USAGE = `use: ${FQDN.usage.trim().replaceAll(/^ */gm, 'sextant ').replaceA
 const ACTIONS: Readonly<Record<string, readonly [FqdnArgs['action'], readonly string[]]>> = {
   'cache list': ['list', ['e', 'p', 's', 'o', 'socket']],
   'cache clean': ['clean', ['f', 'p', 'socket']],
-  names: ['names', ['o', 'socket']],
+  names: ['names', ['socket']],
 }
 
 /** Reads the arguments. Returns a string if they are invalid: the reason. */

@@ -65,6 +65,8 @@ t.test('faults of the arguments', async (t) => {
     [['cache', 'list', '-o', 'yaml'], /-o must be json: yaml/],
     [['cache', 'list', 'x'], /extra command line arguments: \[x\]/],
     [['cache', 'clean', '-e', 'a'], /not defined: -e/],
+    // It prints JSON in any case.
+    [['names', '-o', 'json'], /not defined: -o/],
   ]
   for (const [argv, want] of fqdn) t.match(scanFqdnArgs(argv), want)
   t.match(scanFqdnArgs(['cache', 'list', '-e', 'a/b', '-p', '*.x', '-s', 'lookup', '-o', 'json']), {
