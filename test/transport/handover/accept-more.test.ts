@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { HttpServer } from '../../../src/api/http-server.ts'
 import { ReusePortBinder } from '../../../src/transport/handover/reuse-port-binder.ts'
@@ -11,6 +12,9 @@ import { TcpClient } from '../client.ts'
 import { Echo, Wish } from '../echo.ts'
 
 const CLIENTS = 90
+/** More connections than can be accepted in 100 ms, if each takes `ACCEPT_MS`. */
+const QUEUED = 110
+const ACCEPT_MS = 1
 
 t.test('many connections are accepted in one turn of the event loop', async (t) => {
   const listener = await listenTcp({
@@ -35,6 +39,72 @@ t.test('many connections are accepted in one turn of the event loop', async (t) 
   t.ok(most > 5, `at most ${most} in one turn`)
   for (const socket of sockets) socket.destroy()
   await until(() => listener.connections === 0, 'the end of all')
+})
+
+/** Keeps the thread busy. */
+function spin(ms: number): void {
+  const endMs = performance.now() + ms
+  while (performance.now() < endMs);
+}
+
+const activeMs = (): number => performance.eventLoopUtilization().active
+
+/** Takes `ACCEPT_MS` for each connection, and notes when it accepts, in milliseconds of the thread's active time. */
+class SlowBinder extends ReusePortBinder {
+  calls = 0
+  firstMs = 0
+  lastMs = 0
+
+  override accept(fd: number): number {
+    if (this.calls++ === 0) this.firstMs = activeMs()
+    spin(ACCEPT_MS)
+    const accepted = super.accept(fd)
+    this.lastMs = activeMs()
+    return accepted
+  }
+}
+
+/** Connects `QUEUED` times while the thread that accepts is busy, and counts the connections in `connected`. */
+const CLIENTS_THREAD = `
+  const { port, connected } = require('node:worker_threads').workerData
+  const connect = () => require('node:net').connect({ host: '127.0.0.1', port }, () => {
+    Atomics.add(connected, 0, 1)
+    Atomics.notify(connected, 0)
+  })
+  Array.from({ length: ${QUEUED} }, connect)
+`
+
+t.test('a busy thread accepts for as long as its other work took, at most 100 ms', async (t) => {
+  const binder = new SlowBinder(loadLibc(), false, () => {})
+  const listener = await listenTcp({
+    host: '127.0.0.1',
+    port: 0,
+    handler: new Echo(),
+    reusePortBinder: binder,
+    limits: { connectionsPerAddressMax: 1000 },
+  })
+  t.teardown(() => listener.close())
+  const first = await TcpClient.connect(listener.port)
+  await until(() => binder.calls === 1, 'the first connection')
+  const previousMs = binder.lastMs
+  binder.calls = 0
+  const connected = new Int32Array(new SharedArrayBuffer(4))
+  const workerData = { port: listener.port, connected }
+  const clients = new Worker(CLIENTS_THREAD, { eval: true, workerData })
+  const busyFromMs = activeMs()
+  for (let n = 0; n < QUEUED; n = Atomics.load(connected, 0))
+    if (Atomics.wait(connected, 0, n, 60_000) === 'timed-out') throw new Error(`${n} connected`)
+  spin(20)
+  const busyEndMs = activeMs()
+  while (binder.calls === 0) await nextTurn()
+  const acceptedMs = binder.lastMs - busyEndMs
+  const otherMs = binder.firstMs - previousMs
+  const took = `${binder.calls} in ${acceptedMs} ms after ${otherMs} ms of other work`
+  t.ok(acceptedMs >= Math.min(busyEndMs - busyFromMs, 100), `long enough: ${took}`)
+  t.ok(binder.calls <= Math.min(otherMs, 100) / ACCEPT_MS + 1, `no longer: ${took}`)
+  await until(() => listener.connections === QUEUED + 1, 'the rest')
+  await clients.terminate()
+  await first.close()
 })
 
 t.test('such a connection is served as any other, and ends with the listener', async (t) => {
