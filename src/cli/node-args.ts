@@ -1,5 +1,14 @@
 import { scanCidr } from '../dns/text/address.ts'
-import { type CommandArgs, defaultsOf, flagsOf, isOn, refuseWords, scanFlags } from './args.ts'
+import {
+  type CommandArgs,
+  defaultsOf,
+  type Flags,
+  flagsOf,
+  isOn,
+  keyOf,
+  refuseWords,
+  scanFlags,
+} from './args.ts'
 import { SOCKET_DEFAULT } from './fqdn-args.ts'
 import { PROCESS_FLAGS, scanProcessFlags } from './serve-args.ts'
 
@@ -17,7 +26,7 @@ export const NODE: CommandArgs = {
   usage: 'node --cluster CIDR,... [FLAG]...',
   flags: [
     ...flagsOf(`
-      --conf FILE | | serve this Corefile; of the flags below, only --takeover, --quiet, --pidfile and --cookie-secrets then have an effect
+      --conf FILE | | serve this Corefile; of the flags below, only --cookie-secrets, --pidfile, --quiet and --takeover are then allowed
       --print-conf | | print the Corefile that the flags make, and exit
       --node-name NAME | (the environment variable NODE_NAME) | name of the Node
       --kubeconfig FILE | (the Pod's service account) | the cluster and its credentials
@@ -56,7 +65,7 @@ export function scanNodeArgs(argv: readonly string[]): NodeArgs | string {
   if (value('policies') !== '' && (value('node-name') !== '' || value('kubeconfig') !== '')) {
     return '-policies reads no cluster: remove -node-name and -kubeconfig'
   }
-  const fault = value('conf') === '' ? faultOfCluster(value('cluster')) : ''
+  const fault = value('conf') === '' ? faultOfCluster(value('cluster')) : faultOfConf(flags)
   if (fault !== '') return fault
   const corefile = composeCorefile(value, (name) => isOn(flags, name))
   if (typeof corefile !== 'string') return corefile.fault
@@ -66,6 +75,14 @@ export function scanNodeArgs(argv: readonly string[]): NodeArgs | string {
     printsConf: isOn(flags, 'print-conf'),
     ...scanProcessFlags(flags),
   }
+}
+
+/** The other flags make a Corefile, or print it. */
+function faultOfConf({ given }: Flags): string {
+  const allowed = ['conf', ...PROCESS_FLAGS.map(({ name }) => keyOf(name))]
+  const others = [...given.keys()].filter((key) => !allowed.includes(key))
+  if (others.length === 0) return ''
+  return `-conf serves a file as it is: remove ${others.map((key) => `-${key}`).join(', ')}`
 }
 
 /** Without the networks, the server would answer everyone, and clients could reach no Pod and no Service. */

@@ -42,7 +42,8 @@ t.test('the Corefile of sextant node', async (t) => {
   if (typeof dry === 'string') throw new Error(dry)
   t.match(dry.corefile, /^\.:53 \{\n {4}bind ::1\n/)
   t.match(dry.corefile, /egress \{\n {8}policies p\n {8}dry_run\n {8}cluster 10\S+\n {8}api/)
-  t.match(scanNodeArgs(['--conf', 'Corefile']), { conf: 'Corefile' }, 'it has its own networks')
+  const conf = ['--conf', 'Corefile', '--takeover', '--cookie-secrets=s', '--pidfile=p', '--quiet']
+  t.match(scanNodeArgs(conf), { conf: 'Corefile', takesOver: true }, 'it has its own networks')
   t.match(scanNodeArgs([cluster, '--cookie-secrets', 's']), { cookieSecrets: 's' })
 })
 
@@ -54,6 +55,11 @@ t.test('faults of the arguments', async (t) => {
     [['--cluster', '10.0.0.0/8,10.0.0.1'], /^-cluster must be the networks .*: 10\.0\.0\.1$/],
     [['--policies', 'p', '--node-name', 'a'], /-policies reads no cluster/],
     [['--cluster', 'a}\n'], /invalid value for flag -cluster/],
+    [['--conf', 'f', '--print-conf'], /^-conf serves a file as it is: remove -print-conf$/],
+    [
+      ['--conf', 'f', '--quiet', '--cluster=10.0.0.0/8', '--dry-run'],
+      /^-conf serves a file as it is: remove -cluster, -dry-run$/,
+    ],
     [['x'], /extra command line arguments/],
     [['--foo'], /not defined: -foo/],
   ]
