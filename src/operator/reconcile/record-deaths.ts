@@ -82,7 +82,8 @@ export class RecordDeaths {
   /** Key in `#logged` by record key. */
   readonly #ids = new Map<string, string>()
   readonly #budget = new LineBudget(LINES_MAX, PERIOD_MS)
-  #isLate = false
+  /** For the line that says that more lines follow. */
+  readonly #moreBudget = new LineBudget(1, PERIOD_MS)
 
   constructor(parts: RecordDeathsParts) {
     this.#parts = parts
@@ -134,11 +135,12 @@ export class RecordDeaths {
   /** Returns true if the budget had room for the line. */
   #log(site: string, text: string, isWarning: boolean): boolean {
     const { log, clock } = this.#parts
-    const hasRoom = this.#budget.take(clock.monotonic())
-    if (!hasRoom && !this.#isLate)
-      log.info('more lines about the death of sites follow when their hosts are reconciled again')
-    this.#isLate = !hasRoom
-    if (!hasRoom) return false
+    const nowMs = clock.monotonic()
+    if (!this.#budget.take(nowMs)) {
+      if (this.#moreBudget.take(nowMs))
+        log.info('more lines about the death of sites follow when their hosts are reconciled again')
+      return false
+    }
     if (isWarning) log.warning(`if ${site} dies: ${text}`)
     else log.info(`if ${site} dies: ${text}`)
     return true

@@ -4,6 +4,7 @@ import { operatorDeathRules, RecordDeaths } from '../../../src/operator/reconcil
 import { DnsRecordView } from '../../../src/operator/record/record-view.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
 import { recordLog } from '../../support/recorded-log.ts'
+import { FakeClock } from '../../support/setup.ts'
 import { EAST, HOUR_MS, KEY, OperatorFixture } from './stage.ts'
 
 const PROBING = { allowsInsecureCertificates: false, allowed: [] }
@@ -119,24 +120,50 @@ t.test('the number of lines is bounded', async (t) => {
   t.equal(later.length, 26)
 })
 
-t.test('an authoritative record beside an ordinary one of its host is logged once', (t) => {
-  const { fixture } = stage()
+/** Deaths of hosts that this site and `east` have, without a reconciler. */
+function hostDeaths() {
+  const clock = new FakeClock()
   const { log, lines } = recordLog()
   const settings = { probing: PROBING, probesPeers: true, silentMs: HOUR_MS, quorum: 0 }
   const rules = operatorDeathRules({ ...settings, holdDownMs: 0 })
-  const deaths = new RecordDeaths({ site: 'here', rules, clock: fixture.clock, log })
-  const labels = { 'kuadrant.io/authoritative-record': 'true' }
-  const objects = [
-    dnsRecord({ name: 'ordinary', spec: { healthCheck: CHECK } }),
-    dnsRecord({ name: 'authoritative', metadata: { labels } }),
-  ]
-  for (const object of [...objects, ...objects, ...objects]) {
+  const deaths = new RecordDeaths({ site: 'here', rules, clock, log })
+  const note = (object: ApiObject): void => {
     const record = new DnsRecordView(object)
     const { resource, rootHost } = record
     if (resource.kind !== 'record') throw new Error('invalid record')
     const records = () => [{ record, content: resource.record }]
     deaths.note({ record, rootHost }, { sites: ['east'], isHeard: true, siteStates: [], records })
   }
+  return { clock, lines, note }
+}
+
+t.test('that more lines follow is logged once a minute at most', async (t) => {
+  const { clock, lines, note } = hostDeaths()
+  const hosts = Array.from({ length: 150 }, (_, i) => {
+    const host = `r${i}.k.example.com`
+    const endpoint = { dnsName: host, recordType: 'A', recordTTL: 60, targets: ['192.0.2.1'] }
+    return dnsRecord({ name: `r${i}`, spec: { rootHost: host, endpoints: [endpoint] } })
+  })
+  const startMs = clock.monotonic()
+  note(hosts[0]!)
+  const times: number[] = []
+  for (const seconds of [59, 60, 61, 90, 119, 120, 180, 240]) {
+    clock.pass(startMs + seconds * 1000 - clock.monotonic())
+    for (const host of hosts) note(host)
+    const more = lines.splice(0).filter((line) => line.includes('more lines'))
+    times.push(...more.map(() => seconds))
+  }
+  t.strictSame(times, [59, 119, 180, 240])
+})
+
+t.test('an authoritative record beside an ordinary one of its host is logged once', (t) => {
+  const { lines, note } = hostDeaths()
+  const labels = { 'kuadrant.io/authoritative-record': 'true' }
+  const objects = [
+    dnsRecord({ name: 'ordinary', spec: { healthCheck: CHECK } }),
+    dnsRecord({ name: 'authoritative', metadata: { labels } }),
+  ]
+  for (const object of [...objects, ...objects, ...objects]) note(object)
   t.equal(lines.length, 2, lines.join('; '))
   t.end()
 })
