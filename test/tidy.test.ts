@@ -191,7 +191,7 @@ function findUnusedExports(texts: ReadonlyMap<string, string>): string[] {
 t.test('an exported name is used by another file', async (t) => {
   const [a, b] = ['export function* f() {}\nexport const g = f', 'g()']
   t.strictSame(findUnusedExports(new Map(Object.entries({ 'src/a.ts': a, b }))), ['src/a.ts f'])
-  const files = ['src', 'test', 'bench'].flatMap((folder) => {
+  const files = ['src', 'test', 'bench', 'docs'].flatMap((folder) => {
     return ['.ts', '.mjs'].flatMap((ending) => filesUnder(folder, ending))
   })
   t.strictSame(findUnusedExports(new Map(files.map((file) => [file, read(file)]))), [])

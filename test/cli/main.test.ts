@@ -1,6 +1,4 @@
 import t from 'tap'
-import { defaultsOf, helpLines, keyOf, pageLines, scanFlags } from '../../src/cli/args.ts'
-import { COMMANDS } from '../../src/cli/commands.ts'
 import { isServer } from '../../src/cli/main.ts'
 import { root, runSextant } from '../support/server.ts'
 
@@ -94,32 +92,6 @@ for (const { args, code, out, error } of CASES) {
     t.equal(got.stderr, error === undefined ? '' : `${error}\n`)
   })
 }
-
-t.test('the parser, the help and the page of a command have the same flags', async (t) => {
-  for (const { name, help, args } of COMMANDS) {
-    const command = await args()
-    const [inHelp, onPage] = [helpLines(help, command).join('\n'), pageLines(command).join('\n')]
-    const flags = command.flags.filter((flag) => flag.name.startsWith('-'))
-    const keys = flags.flatMap((flag) => [flag.name, ...flag.aliases].map(keyOf))
-    t.equal(new Set(keys).size, keys.length, `${name}: no name twice`)
-    t.strictSame(
-      [...defaultsOf(command.flags).keys()],
-      flags.map((flag) => keyOf(flag.name)),
-    )
-    for (const flag of command.flags) {
-      t.match(flag.help, /^[^\s]/, `${name} ${flag.name}: a sentence`)
-      for (const one of [flag.name, ...flag.aliases]) {
-        t.ok(inHelp.includes(one), `${name}: the help has ${one}`)
-        t.ok(onPage.includes(`\`${one}`), `${name}: the page has ${one}`)
-        if (!one.startsWith('-')) continue
-        const value = flag.argument === '' ? 'true' : 'x'
-        const given = flag.argument === '' ? [one] : [one, value]
-        const want = { given: new Map([[keyOf(flag.name), value]]), rest: ['word'] }
-        t.strictSame(scanFlags([...given, 'word'], command.flags), want, `${name} ${one}`)
-      }
-    }
-  }
-})
 
 t.test('all but servers wait until their output is read', async (t) => {
   const servers = [['serve'], ['operator'], ['node'], ['demo'], [], ['-conf', 'x'], ['help']]
