@@ -139,8 +139,11 @@ t.test('docs/architecture.md lists the folders of src', async (t) => {
   t.strictSame(listed.toSorted(), FOLDERS.toSorted())
 })
 
-t.test(`source files stay within ${FILE_LINES_MAX} lines`, async (t) => {
-  const long = filesUnder('src', '.ts')
+t.test(`files stay within ${FILE_LINES_MAX} lines`, async (t) => {
+  const files = ['src', 'test', 'bench'].flatMap((folder) => {
+    return ['.ts', '.mjs'].flatMap((ending) => filesUnder(folder, ending))
+  })
+  const long = files
     .map((file) => ({ file, lines: read(file).split('\n').length }))
     .filter(({ lines }) => lines > FILE_LINES_MAX)
   t.strictSame(long, [])
