@@ -12,7 +12,7 @@ import { DERIVED_ENDPOINTS_MAX } from './dns-record.ts'
  *        "checked": true, "settings": {"sticky": "true"},
  *        "endpoints": [index in spec.endpoints | endpoint that is not there in that form],
  *        "down": {address or host name: reason}, "decided": {the same},
- *        "owner": id in the registry of an authoritative record, "cluster", "group"}]}
+ *        "owner": id in the registry of an authoritative record, "cluster", "group", "lacks": "settings"}]}
  *
  * `down` is what the owner's own operator found, `decided` what the operator of the authoritative record decided; it is
  * missing where both are equal. On a delegating record the annotation has one part without endpoints: what the
@@ -33,6 +33,10 @@ type Mapping = { readonly [key: string]: YamlValue }
 
 /** An endpoint as `spec.endpoints` has it. It is not validated. */
 export type FactEndpoint = Mapping
+
+/** What had no room in the annotation: endpoints that are down; or these, and settings. */
+const LACKS = ['endpoints', 'settings'] as const
+type Lacks = (typeof LACKS)[number]
 
 /** What one record of one site contributes. `E`: what an endpoint is. */
 export interface SitePart<E = FactEndpoint> {
@@ -58,6 +62,8 @@ export interface SitePart<E = FactEndpoint> {
   readonly decided?: Texts | undefined
   /** The owner of the endpoints in an authoritative record; undefined = no owner is known. */
   readonly owner?: PartOwner | undefined
+  /** Missing = nothing. */
+  readonly lacks?: Lacks | undefined
 }
 
 /** An owner in the registry of an authoritative record. */
@@ -114,6 +120,7 @@ function printPart(
     owner: owner?.id,
     cluster: owner?.cluster,
     group: owner?.group,
+    lacks: part.lacks,
   })
   return decided === undefined ? printed : { ...printed, decided: printReasons(decided) }
 }
@@ -202,12 +209,15 @@ function scanPart(part: Mapping, specEndpoints: readonly FactEndpoint[]): SitePa
 
 function scanFlags(
   part: Mapping,
-): Pick<SitePart, 'isUndated' | 'isPartial' | 'isChecked'> | string {
-  const { undated = false, partial = false, checked = false } = part
+): Pick<SitePart, 'isUndated' | 'isPartial' | 'isChecked' | 'lacks'> | string {
+  const { undated = false, partial = false, checked = false, lacks } = part
   if (typeof undated !== 'boolean') return 'undated must be true or false'
   if (typeof partial !== 'boolean') return 'partial must be true or false'
   if (typeof checked !== 'boolean') return 'checked must be true or false'
+  const known = LACKS.find((one) => one === lacks)
+  if (lacks !== known) return `lacks must be one of ${LACKS.join(', ')}`
   return {
+    ...(known === undefined ? {} : { lacks: known }),
     ...(undated ? { isUndated: true } : {}),
     ...(partial ? { isPartial: true } : {}),
     ...(checked ? { isChecked: true } : {}),

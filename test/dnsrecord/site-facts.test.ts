@@ -25,7 +25,10 @@ const part = fc.record(
   },
   { noNullPrototype: true },
 )
-const flags = fc.constantFrom({}, { isUndated: true }, { isPartial: true }, { isChecked: true })
+const flags = fc.constantFrom(
+  ...[{}, { isUndated: true }, { isPartial: true }, { isChecked: true }],
+  ...[{ lacks: 'endpoints' as const }, { lacks: 'settings' as const }],
+)
 const decided = fc.oneof(fc.constant({}), fc.record({ decided: texts }, { noNullPrototype: true }))
 const flagged = fc
   .tuple(part, flags, decided)
@@ -86,6 +89,7 @@ t.test('what is not valid is refused', async (t) => {
     [withPart({ settings: { sticky: true } }), /settings must be strings by name/],
     [withPart({ down: ['192.0.2.1'] }), /down must be reasons by address/],
     [withPart({ decided: 'all' }), /decided must be reasons by address/],
+    [withPart({ lacks: 'all' }), /lacks must be one of endpoints, settings/],
     [withPart({ endpoints: {} }), /endpoints must be a list/],
     [withPart({ endpoints: [2] }), /spec\.endpoints has no endpoint 2/],
     [withPart({ endpoints: [-1] }), /has no endpoint -1/],

@@ -5,7 +5,7 @@ import type { Write } from '../plan/write.ts'
 import { isSame } from '../record/fields.ts'
 import { ZONE_LABEL } from '../record/labels.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
-import { composeSitesAnnotation } from '../record/sites-annotation.ts'
+import { composeSitesAnnotation, describeLacks } from '../record/sites-annotation.ts'
 import { readSpecEndpoints, type SpecEndpoint } from '../record/spec-endpoint.ts'
 import {
   authoritativeHost,
@@ -44,8 +44,9 @@ interface AuthoritativePlan {
   /** The annotation with the facts; '' = none. */
   readonly annotation: string
   readonly isChanged: boolean
-  /** What of the annotation had no room; '' = nothing. */
+  /** As in `SitesAnnotation`. */
   readonly note: string
+  readonly isWhole: boolean
 }
 
 /** An authoritative record after one owner has contributed to it. */
@@ -138,7 +139,8 @@ export function planDecided(
   const hasEnded = parts.map(drainEndMs).some((ms) => ms > -Infinity && ms <= scene.timeMs)
   if (!hasEnded && parts.every((part, i) => isSame(part.decided, decided[i]))) {
     const annotation = authoritative.annotation(SITES_ANNOTATION)
-    return { endpoints: authoritative.endpointObjects, annotation, isChanged: false, note: '' }
+    const endpoints = authoritative.endpointObjects
+    return { endpoints, annotation, isChanged: false, note: describeLacks(parts), isWhole: true }
   }
   const whole = {
     endpoints: restoreWhole(authoritative, parts).map(({ object }) => object),
@@ -173,7 +175,7 @@ function settle(
   const endpoints = isSame ? present : served
   const writer = site === '' ? siteOf(authoritative) : site
   if (writer === '' || endpoints.length === 0) {
-    return { endpoints, annotation: '', isChanged: !isSame, note: '' }
+    return { endpoints, annotation: '', isChanged: !isSame, note: '', isWhole: true }
   }
   const rest = findRest(all, parts)
   const unowned = {
@@ -186,9 +188,10 @@ function settle(
     down: {},
   }
   const facts = { site: writer, parts: rest.length === 0 ? parts : [unowned, ...parts] }
-  const { text, note } = composeSitesAnnotation(facts, endpoints, identityOf, authoritative)
-  const isAnnotated = (authoritative?.annotation(SITES_ANNOTATION) ?? '') === text
-  return { endpoints, annotation: text, isChanged: !isSame || !isAnnotated, note }
+  const composed = composeSitesAnnotation(facts, endpoints, identityOf, authoritative)
+  const { text: annotation, note, isWhole } = composed
+  const isAnnotated = (authoritative?.annotation(SITES_ANNOTATION) ?? '') === annotation
+  return { endpoints, annotation, isChanged: !isSame || !isAnnotated, note, isWhole }
 }
 
 /** The site that wrote the present annotation; '' = it is not valid. */

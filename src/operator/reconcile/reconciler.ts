@@ -290,7 +290,7 @@ export class Reconciler {
     /** Monotonic milliseconds at which age changes the decision; undefined = never. */
     readonly nextMs: number | undefined
     readonly writes: readonly Write[]
-    /** Why the decision is not in force; '' = it is. */
+    /** What has no room in the record; '' = nothing. */
     readonly note: string
     /** As in `ServeFacts`. */
     readonly peers: readonly ApiObject[] | undefined
@@ -317,8 +317,8 @@ export class Reconciler {
     const decide = (part: OwnedPart) => decidedOf(part, down, whole.rootHost)
     const plan = planDecided(record, decide, { site, timeMs })
     // Without the endpoints that have no room, their owners would add them again.
-    if (plan.note !== '') return { nextMs, writes: [], note: plan.note, peers }
-    return { nextMs, writes: writeAuthoritative(record, record, plan), note: '', peers }
+    const writes = plan.isWhole ? writeAuthoritative(record, record, plan) : []
+    return { nextMs, writes, note: plan.note, peers }
   }
 
   #noteDeaths({ publishing, followed, siteStates }: HealthFacts): void {

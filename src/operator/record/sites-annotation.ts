@@ -12,12 +12,16 @@ import type { DnsRecordView } from './record-view.ts'
 /** Octets of all annotations of an object together, which the API allows. */
 const ANNOTATIONS_OCTETS_MAX = 262_144
 
+const NO_ROOM = `the annotation ${SITES_ANNOTATION} has no room for`
+
 /** The annotation with the facts of all sites. */
 export interface SitesAnnotation {
   /** '' = it has no room. */
   readonly text: string
-  /** What had no room, for people; '' = nothing. */
+  /** What had no room, now or before, for people; '' = nothing. */
   readonly note: string
+  /** False = the facts have something that the text lacks. */
+  readonly isWhole: boolean
 }
 
 /**
@@ -33,27 +37,36 @@ export function composeSitesAnnotation(
 ): SitesAnnotation {
   const room = roomOf(existing)
   const text = printSiteFacts(facts, specEndpoints, identityOf)
-  if (Buffer.byteLength(text) <= room) return { text, note: '' }
+  if (Buffer.byteLength(text) <= room)
+    return { text, note: describeLacks(facts.parts), isWhole: true }
   const present = new Set(specEndpoints.map(identityOf))
   const parts = facts.parts.map((part) => {
     const isKept = (one: ApiObject): boolean => present.has(identityOf(one)) || !isDown(one, part)
-    return { ...part, endpoints: part.endpoints.filter(isKept) }
+    const endpoints = part.endpoints.filter(isKept)
+    if (endpoints.length === part.endpoints.length) return part
+    return { ...part, endpoints, lacks: part.lacks ?? ('endpoints' as const) }
   })
   const shorter = printSiteFacts({ ...facts, parts }, specEndpoints, identityOf)
-  const what = `the annotation ${SITES_ANNOTATION} has no room for`
-  if (Buffer.byteLength(shorter) <= room) {
-    return { text: shorter, note: `${what} all endpoints that are down` }
-  }
+  if (Buffer.byteLength(shorter) <= room)
+    return { text: shorter, note: describeLacks(parts), isWhole: false }
   const without = new Set<string>()
   for (const site of sitesBySettings(facts)) {
     without.add(site)
     const reduced = parts.map((part) => (without.has(part.site) ? withDrainOnly(part) : part))
     const text = printSiteFacts({ ...facts, parts: reduced }, specEndpoints, identityOf)
-    if (Buffer.byteLength(text) <= room) {
-      return { text, note: `${what} the settings of ${[...without].join(', ')}` }
-    }
+    if (Buffer.byteLength(text) <= room)
+      return { text, note: describeLacks(reduced), isWhole: false }
   }
-  return { text: '', note: `${what} health and settings of all sites, which are not served` }
+  const note = `${NO_ROOM} health and settings of all sites, which are not served`
+  return { text: '', note, isWhole: false }
+}
+
+/** What had no room when these parts were printed, for people; '' = nothing. */
+export function describeLacks(parts: readonly SitePart<ApiObject>[]): string {
+  const lacking = parts.filter(({ lacks }) => lacks === 'settings').map(({ site }) => site)
+  if (lacking.length > 0) return `${NO_ROOM} the settings of ${[...new Set(lacking)].join(', ')}`
+  const isShort = parts.some(({ lacks }) => lacks !== undefined)
+  return isShort ? `${NO_ROOM} all endpoints that are down` : ''
 }
 
 /** The other sites, those with the longest settings first. */
@@ -67,8 +80,10 @@ function sitesBySettings({ site, parts }: SiteFacts<ApiObject>): string[] {
 
 /** What a site drains stays out of service. */
 function withDrainOnly(part: SitePart<ApiObject>): SitePart<ApiObject> {
-  const kept = Object.entries(part.settings).filter(([key]) => key.startsWith('drain'))
-  return { ...part, settings: Object.fromEntries(kept) }
+  const all = Object.entries(part.settings)
+  const kept = all.filter(([key]) => key.startsWith('drain'))
+  if (kept.length === all.length) return part
+  return { ...part, settings: Object.fromEntries(kept), lacks: 'settings' }
 }
 
 /** The annotations of a record with these facts. */

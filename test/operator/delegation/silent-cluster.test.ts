@@ -329,17 +329,22 @@ t.test('a cluster that publishes nothing itself decides about the others', async
   t.equal(served(it.dublin), CHICAGO)
 })
 
+/** Adds an annotation to a record, so that only so many octets are left for its annotations. */
+function fill({ cluster }: SimulatedSite, key: string, left: number): void {
+  const object = cluster.stored(key)!
+  const annotations = (object.metadata as ApiObject).annotations as ApiObject
+  const octets = Object.entries({ ...annotations, filler: '' })
+    .flat()
+    .join('').length
+  cluster.put(annotated(object, { ...annotations, filler: 'x'.repeat(262_144 - octets - left) }))
+}
+
 t.test(
   'a decision that has no room in the record changes nothing, and Ready says it',
   async (t) => {
     const it = await stage({ count: 3 })
     const key = `a/${AUTHORITATIVE}`
-    const { metadata, ...rest } = it.dublin.cluster.stored(key)!
-    const { annotations, ...others } = metadata as ApiObject
-    const octets = Object.entries(annotations as ApiObject).join('').length
-    const left = 262_144 - octets - 10
-    const full = { ...(annotations as ApiObject), filler: 'x'.repeat(left) }
-    it.dublin.cluster.put({ ...rest, metadata: { ...others, annotations: full } })
+    fill(it.dublin, key, 0)
     it.others[0]!.isUp = false
     it.dead.add(BOSTON)
     await it.simulation.pass(downS + 30)
@@ -347,6 +352,32 @@ t.test(
     t.match(it.dublin.ready(AUTHORITATIVE), /^True .*has no room for all endpoints that are down/)
   },
 )
+
+t.test('what had no room is in Ready until its owner writes it again', async (t) => {
+  const it = await stage({ count: 3 })
+  const [boston, chicago] = it.others as [SimulatedSite, SimulatedSite]
+  boston.isUp = false
+  it.dead.add(BOSTON)
+  await it.simulation.pass(downS)
+  t.equal(served(it.dublin), `${OURS},${CHICAGO}`)
+  t.equal(it.dublin.ready(AUTHORITATIVE), 'True ProviderSuccess: Provider ensured the dns record')
+  fill(it.dublin, `a/${AUTHORITATIVE}`, 0)
+  const app = chicago.cluster.stored('a/app')!
+  chicago.cluster.put(annotated(app, { 'sextant.io/sticky': '16 48' }))
+  const note = /^True .*has no room for all endpoints that are down$/
+  await it.simulation.pass(30)
+  t.match(it.dublin.ready(AUTHORITATIVE), note)
+  fill(it.dublin, `a/${AUTHORITATIVE}`, 1000)
+  it.dead.add(CHICAGO)
+  await it.simulation.pass(downS)
+  t.equal(served(it.dublin), OURS, 'other decisions are in force')
+  t.match(it.dublin.ready(AUTHORITATIVE), note)
+  boston.isUp = true
+  it.dead.clear()
+  await it.simulation.pass(upS)
+  t.equal(served(it.dublin), `${OURS},${BOSTON},${CHICAGO}`)
+  t.notMatch(it.dublin.ready(AUTHORITATIVE), /no room/)
+})
 
 t.test('nothing is written while nothing changes', async (t) => {
   const it = await stage({ count: 3 })
