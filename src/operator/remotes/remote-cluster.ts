@@ -8,11 +8,9 @@ import type { HealthCheck } from '../../dnsrecord/health-check.ts'
 import type { HostShare } from '../../dnsrecord/host-share.ts'
 import { SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
 import { type ApiClient, type ApiObject, textOf } from '../../kube/api.ts'
-import { Deadline } from '../../kube/deadline.ts'
 import { Informer } from '../../kube/informer.ts'
 import { keyOf } from '../../kube/object-key.ts'
 import { isNotFound, Objects } from '../../kube/objects.ts'
-import { readText } from '../../kube/read-body.ts'
 import { WorkQueue, type WorkResult } from '../../kube/work-queue.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { NotLeadingError, refOf } from '../cluster/api-writer.ts'
@@ -34,6 +32,7 @@ import { DnsRecordView, roleOf } from '../record/record-view.ts'
 import { RECORDS } from '../record/resources.ts'
 import { shortHash } from '../record/short-hash.ts'
 import { unservedZoneOf } from '../zones/zone-state.ts'
+import { ApiHeartbeat } from './api-heartbeat.ts'
 import { RemoteReconciler } from './remote-reconciler.ts'
 
 /** The fault of a cluster that has not answered yet. */
@@ -45,9 +44,6 @@ export const NOT_REACHED = 'not reached yet'
 const WORKERS = 4
 /** Timeout of one request. */
 const TIMEOUT_MS = 10_000
-/** How often the API server is asked whether it answers: twice while a site without an answer still counts as heard. */
-const ASK_MS = 3000
-const ANSWER_OCTETS_MAX = 65_536
 /**
  * Refusals that are needed after the records could be read: an API server that is starting refuses
  * what it grants later.
@@ -93,6 +89,7 @@ export class RemoteCluster {
   readonly #parts: RemoteClusterParts
   readonly #means: { clock: Clock; timers: Timers; random: Random; log: Logger }
   readonly #clockCheck: ClockCheck
+  readonly #heartbeat: ApiHeartbeat
   readonly #objects: Objects
   readonly #informer: Informer
   readonly #cache: ObjectCache
@@ -104,8 +101,6 @@ export class RemoteCluster {
   #reconciler: RemoteReconciler | undefined
   #fault = NOT_REACHED
   #refusals = 0
-  #heardMs = Number.NEGATIVE_INFINITY
-  #asking: Deadline | undefined
   #isInforming = false
   #isFollowed = false
   #isClosed = false
@@ -119,6 +114,7 @@ export class RemoteCluster {
     this.#means = { clock, timers, random, log }
     this.#startMs = clock.monotonic()
     this.#clockCheck = new ClockCheck(api, { clock, log })
+    this.#heartbeat = new ApiHeartbeat({ api: this.#clockCheck, clock, timers })
     // A distinct field manager: the operator in that cluster uses the default name.
     const fieldManager = `sextant-primary-${shortHash(ownUid)}`
     // Its first answer shows its clock, so that ages never decide by mistake.
@@ -145,13 +141,13 @@ export class RemoteCluster {
 
   /** Never rejects. */
   start(): void {
-    this.#stops.push(this.#means.timers.every(ASK_MS, () => void this.#ask()))
+    this.#heartbeat.start()
     void this.#run()
   }
 
   /** As in `FollowedClusters`. */
   get heardMs(): number {
-    return this.#heardMs
+    return this.#heartbeat.heardMs
   }
 
   /** As in `FollowedClusters`. */
@@ -211,7 +207,7 @@ export class RemoteCluster {
     for (const stop of this.#stops) stop()
     this.#informer.close()
     this.#objects.close()
-    this.#asking?.abort(new Error('closed'))
+    this.#heartbeat.close()
     await this.#queue.close()
     // Last: a running reconcile may still start a lookup.
     this.#groups.close()
@@ -228,27 +224,10 @@ export class RemoteCluster {
       if (this.#isClosed) return
     }
     // Its records are served from here on, which may be before it is asked.
-    this.#heardMs = this.#means.clock.monotonic()
+    this.#heartbeat.note()
     this.#inform()
     await this.#informer.synced()
     if (!this.#isClosed) this.#follow()
-  }
-
-  /** Any answer but an error of the server shows that it is alive. An idle watch is silent for minutes. */
-  async #ask(): Promise<void> {
-    if (this.#asking !== undefined) return
-    const deadline = new Deadline(this.#means.timers, ASK_MS)
-    this.#asking = deadline
-    try {
-      const response = await this.#clockCheck.get('/version', deadline.signal)
-      await readText(response, ANSWER_OCTETS_MAX, () => {})
-      if (response.status < 500) this.#heardMs = this.#means.clock.monotonic()
-    } catch {
-      // Silence counts, not its cause: the watch reports that.
-    } finally {
-      deadline.end()
-      this.#asking = undefined
-    }
   }
 
   #inform(): void {
