@@ -1,7 +1,7 @@
 import type { ResourceLease, ResourceRegistry } from '../base/resource-registry.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import { DrainFile } from './drain/drain-file.ts'
-import { DrainedHealth, type DrainedHealthOptions } from './drain/drained-health.ts'
+import { HealthTable, type HealthTableOptions } from './health-table.ts'
 import { attemptCounter, measureProbing } from './probes/metrics.ts'
 import { RecordProbing, type RecordProbingOptions } from './record-probing.ts'
 import { SlowStart, type SlowStartOptions } from './slow-start.ts'
@@ -94,39 +94,24 @@ export function acquireSlowStart(
   })
 }
 
-/** A drained health and its lease of the drain file. */
-class SharedDrainedHealth extends DrainedHealth {
-  readonly #release: () => void
-
-  constructor(options: DrainedHealthOptions, release: () => void) {
-    super(options)
-    this.#release = release
-  }
-
-  override close(): void {
-    super.close()
-    this.#release()
-  }
-}
-
 /**
- * Returns the health of a source's records with the drains of a file (`path`; '' = none), of other
+ * Returns the table of a source's records, with the drains of a file (`path`; '' = none), of other
  * feeds and of annotations. `fileNote`: what the log says of each drain of the file. All callers with the same file
  * share its reader, and those with the same source, file and feeds share the result.
  */
-export function acquireDrainedHealth(
+export function acquireHealthTable(
   {
     fileNote: note,
     ...options
-  }: Omit<DrainedHealthOptions, 'file'> & { readonly fileNote?: string | undefined },
+  }: Omit<HealthTableOptions, 'file' | 'onClose'> & { readonly fileNote?: string | undefined },
   path: string,
   resources: ResourceRegistry,
-): ResourceLease<DrainedHealth> {
+): ResourceLease<HealthTable> {
   const parts = [options.source, ...(options.feeds ?? [])]
   const key = `${parts.map((part) => numberOf(part, resources)).join(' ')}\n${path}`
-  return resources.acquire(SharedDrainedHealth, key, () => {
+  return resources.acquire(HealthTable, key, () => {
     const open = (): DrainFile => new DrainFile({ ...options, path, note })
     const file = path === '' ? undefined : resources.acquire(DrainFile, path, open)
-    return new SharedDrainedHealth({ ...options, file: file?.item }, () => file?.release())
+    return new HealthTable({ ...options, file: file?.item, onClose: file?.release })
   })
 }

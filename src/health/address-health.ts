@@ -66,7 +66,7 @@ export interface HealthView {
 }
 
 /** A view that lists the records with known health or drains. */
-export interface HealthTable extends HealthView {
+export interface ListedHealth extends HealthView {
   readonly recordKeys: Iterable<string>
 }
 
@@ -97,7 +97,7 @@ export interface Finding {
  * `add` and `remove` notify no listener, so that a writer can change health and records together:
  * it writes to the table, then notifies of the records, then calls `publish`.
  */
-export class AddressHealth implements HealthTable {
+export class AddressHealth implements ListedHealth {
   readonly #rows = new Map<string, RecordRows>()
   /** Records whose rows changed since the last `publish`. */
   #changed = new Set<string>()

@@ -6,9 +6,9 @@ import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/reco
 import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import {
-  type HealthTable,
   type HealthView,
   isSameList,
+  type ListedHealth,
   type RecordHealth,
   UNKNOWN_HEALTH,
 } from './address-health.ts'
@@ -41,7 +41,7 @@ export function slowStartUnits(elapsedMs: number, durationMs: number): number {
 
 export interface SlowStartOptions {
   readonly source: RecordSource
-  readonly health: HealthTable
+  readonly health: ListedHealth
   /** Time from the recovery to the full weight. */
   readonly durationMs: number
   readonly clock: Clock

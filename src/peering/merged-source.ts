@@ -5,9 +5,10 @@ import type { Timers } from '../base/timers.ts'
 import { DERIVED_ENDPOINTS_MAX } from '../dnsrecord/dns-record.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
-import { AddressHealth, type Finding, type HealthTable } from '../health/address-health.ts'
+import { AddressHealth, type Finding } from '../health/address-health.ts'
 import { isSameDrains, NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
 import { Findings } from '../health/findings.ts'
+import type { HealthTable } from '../health/health-table.ts'
 import { type Guarded, guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { QuorumAddress } from '../telemetry/status.ts'
@@ -20,7 +21,6 @@ import {
   type TargetHealth,
 } from './host-merge.ts'
 import { HOST_MS } from './host-poll.ts'
-import { JoinedHealth } from './joined-health.ts'
 import type { LocalExporter } from './local-exporter.ts'
 import { hostKeyOf, keyOfHost, rootHostOf, siteHostKeyOf } from './merged-keys.ts'
 import type { PeerFollower } from './peer.ts'
@@ -93,8 +93,8 @@ export class MergedSource implements RecordSource {
   /** The health of records of other sites. */
   readonly #health = new AddressHealth()
   readonly #findings = new Findings(this.#health)
-  /** The health of all records. */
-  readonly health: HealthTable
+  /** The health of our own records, and that of other sites. */
+  readonly found: readonly AddressHealth[]
   /** The drains of all records; undefined = none is known yet. */
   #drains: Pick<HealthTable, 'drainsOf'> | undefined
   /** The drains with which the host of a record was merged; missing = none. */
@@ -113,7 +113,7 @@ export class MergedSource implements RecordSource {
   constructor(parts: MergedSourceParts) {
     const { own, health, peers, timers, log, zones = [], servers = [] } = parts
     this.#parts = parts
-    this.health = new JoinedHealth(health, this.#health)
+    this.found = [health, this.#health]
     this.#ownHosts = new OwnHosts({ zones, servers, recordsOf: (host) => this.recordsOf(host) })
     const drainsOf = (record: StoredRecord): RecordDrains => this.#drainsOf(record)
     this.#merge = new HostMerge({ ...parts, ownHosts: this.#ownHosts, drainsOf })

@@ -6,13 +6,14 @@ import { systemTimers } from '../base/timers.ts'
 import { type HostPort, printHostPort } from '../dns/host-port.ts'
 import { printName } from '../dns/name/name.ts'
 import type { ProbeSource, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
-import { acquireDrainedHealth, acquireProbing, acquireSlowStart } from '../health/acquire-health.ts'
-import type { HealthTable, HealthView } from '../health/address-health.ts'
+import { acquireHealthTable, acquireProbing, acquireSlowStart } from '../health/acquire-health.ts'
+import type { AddressHealth, HealthView, ListedHealth } from '../health/address-health.ts'
 import { acquireGroupLookup, readSystemServers } from '../health/drain/acquire-groups.ts'
 import type { EndpointDrain } from '../health/drain/drain.ts'
 import { DrainIndex } from '../health/drain/drain-index.ts'
 import { CLUSTER_ONLY, type DrainFeed } from '../health/drain/drain-schedule.ts'
 import { GroupDrains } from '../health/drain/group-drains.ts'
+import type { HealthTable } from '../health/health-table.ts'
 import { ProbePolicy } from '../health/probes/probe-policy.ts'
 import { createProber } from '../health/probes/prober.ts'
 import { systemResolve } from '../health/probes/resolve.ts'
@@ -110,7 +111,7 @@ interface OpenedDrains {
  */
 export async function openDrains(
   source: RecordSource,
-  health: HealthTable,
+  found: readonly AddressHealth[],
   drains: {
     readonly file: KeptFile | undefined
     readonly feeds: readonly DrainFeed[]
@@ -124,20 +125,21 @@ export async function openDrains(
   const path = file?.path ?? ''
   const fileNote = isInCluster ? CLUSTER_ONLY : undefined
   const means = { clock, timers: systemTimers, log }
-  const options = { source, health, feeds, fileNote, site, sitesOf, ...means }
-  const { item, release } = acquireDrainedHealth(options, path, resources)
+  const options = { source, found, feeds, fileNote, site, sitesOf, ...means }
+  const { item: table, release } = acquireHealthTable(options, path, resources)
+  const { drains: item } = table
   const index = resources.acquire(DrainIndex, '', () => new DrainIndex())
   const unfiled = (): readonly EndpointDrain[] => item.unfiled
   const remove = index.item.add({ path, source: name, records: source, sitesOf, unfiled })
   stops.add(remove, index.release, release)
   await item.ready
   const problemGroups = (): ProblemGroup[] => item.problemGroups()
-  return { health: item, note: () => item.note(NAMED_MAX), problemGroups }
+  return { health: table, note: () => item.note(NAMED_MAX), problemGroups }
 }
 
 /** Shifts of the traffic of records. */
 interface OpenedShifts {
-  readonly health: HealthTable
+  readonly health: ListedHealth
   /** Text of the ready page; '' = nothing. */
   readonly note: () => string
   readonly reports: () => readonly ShiftReport[]
@@ -179,7 +181,7 @@ function systemServers(log: Logger): readonly HostPort[] {
 /** Returns the health of the records that the zones serve, with the shifts of their traffic. */
 export function openShifts(
   source: RecordSource,
-  health: HealthTable,
+  health: ListedHealth,
   file: KeptFile | undefined,
   { resources, name, stops, log, clock, metrics }: BlockHealthParts,
 ): OpenedShifts {
@@ -197,7 +199,7 @@ export function openShifts(
  */
 export async function openSlowStart(
   source: RecordSource,
-  health: HealthTable,
+  health: ListedHealth,
   { slowStartMs, slowStartFile }: Pick<HealthOptions, 'slowStartMs' | 'slowStartFile'>,
   { resources, name, stops, log, clock }: BlockHealthParts,
 ): Promise<HealthView> {

@@ -6,7 +6,8 @@ import { printHostPort } from '../dns/host-port.ts'
 import { printName } from '../dns/name/name.ts'
 import { printHost } from '../dnsrecord/print-endpoint.ts'
 import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
-import type { AddressHealth, HealthTable } from '../health/address-health.ts'
+import type { AddressHealth } from '../health/address-health.ts'
+import type { HealthTable } from '../health/health-table.ts'
 import type { RecordProbing } from '../health/record-probing.ts'
 import { PeerCache } from '../peering/cache/peer-cache.ts'
 import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
@@ -108,7 +109,7 @@ export class PublisherPeers {
     health: AddressHealth,
     exporter: LocalExporter,
     probing: RecordProbing | undefined,
-  ): Promise<{ readonly records: RecordSource; readonly health: HealthTable }> {
+  ): Promise<{ readonly records: RecordSource; readonly found: readonly AddressHealth[] }> {
     const { clock, log } = this.#parts
     const quorum = this.#openQuorum(probing)
     const { site, peering, zones } = this.#options
@@ -143,7 +144,7 @@ export class PublisherPeers {
     this.#stops.add(() => siteWatch.close())
     this.#stops.add(() => merged.close())
     await merged.ready()
-    return { records: merged, health: merged.health }
+    return { records: merged, found: merged.found }
   }
 
   /** As of `MergedSource`. */

@@ -3,7 +3,7 @@ import type { Stops } from '../base/stops.ts'
 import { systemTimers } from '../base/timers.ts'
 import { isLocalZone } from '../dnsrecord/local-zone.ts'
 import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
-import type { HealthTable, HealthView } from '../health/address-health.ts'
+import type { AddressHealth, HealthView } from '../health/address-health.ts'
 import type { DrainFeed } from '../health/drain/drain-schedule.ts'
 import { LocalExporter } from '../peering/local-exporter.ts'
 import type { PeerStatus } from '../peering/peer-status.ts'
@@ -214,9 +214,9 @@ export class RecordPipeline {
     const rights = this.#rights
     await rights.decided()
     this.#health = openHealth(source, probingOf(place, group.options), parts)
-    let given: { records: RecordSource; health: HealthTable } = {
+    let given: { records: RecordSource; found: readonly AddressHealth[] } = {
       records: rights,
-      health: source.health,
+      found: [source.health],
     }
     if (this.#peers !== undefined) {
       if (waitsForPeers) await this.#peers.firstAnswers()
@@ -227,7 +227,7 @@ export class RecordPipeline {
       stops.add(() => peers.stopMerging())
       this.#peers.reportDeaths(deathRulesOf(this.#options, group.options))
     }
-    const { records } = given
+    const { records, found } = given
     const file = sourceFileOf('drainFile', place, group.options)
     const site = siteOf(this.#options, group.options)
     const sitesOf = (record: StoredRecord): readonly (readonly string[])[] => {
@@ -237,7 +237,7 @@ export class RecordPipeline {
     const feeds = [...this.#clusterDrains, groupDrains].filter((feed) => feed !== undefined)
     const isInCluster = source.cluster !== undefined
     const drains = { file, feeds, isInCluster, site, sitesOf }
-    const drained = await openDrains(records, given.health, drains, parts)
+    const drained = await openDrains(records, found, drains, parts)
     this.#peers?.followDrains(drained.health)
     // In the gateway-local form, no traffic is chosen.
     const isLocal = this.#options.zones.every(isLocalZone)

@@ -7,6 +7,8 @@ import {
   StoredRecord,
 } from '../../src/dnsrecord/record-source.ts'
 import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
+import type { AddressHealth } from '../../src/health/address-health.ts'
+import { HealthTable, type HealthTableOptions } from '../../src/health/health-table.ts'
 import type { YamlValue } from '../../src/yaml/scan-block-yaml.ts'
 import { TestHealth } from '../support/test-health.ts'
 
@@ -144,4 +146,13 @@ export class TestSource implements RecordSource, ProbeSource {
     this.#probeListeners.add(listener)
     return () => this.#probeListeners.delete(listener)
   }
+}
+
+/** The health of the records of a source, without drains unless `more` has some. */
+export function tableOf(
+  source: RecordSource & { readonly health?: AddressHealth },
+  more: Pick<HealthTableOptions, 'clock' | 'timers' | 'log'> & Partial<HealthTableOptions>,
+): HealthTable {
+  const found = source.health === undefined ? [] : [source.health]
+  return new HealthTable({ source, found, file: undefined, site: '', sitesOf: () => [], ...more })
 }

@@ -14,6 +14,7 @@ import { PeerFollower } from '../../src/peering/peer.ts'
 import type { Generation, PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
 import { HealthQuorum } from '../../src/peering/quorum/health-quorum.ts'
 import { QuorumMemory } from '../../src/peering/quorum/quorum-memory.ts'
+import { tableOf } from '../health/stage.ts'
 import { endpoint } from '../support/peer-text.ts'
 import { recordLog } from '../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
@@ -193,12 +194,13 @@ export async function setUp(t: Test) {
   })
   t.teardown(() => source.close())
   await source.ready()
+  const health = tableOf(source, { ...common, found: source.found })
   const changes: RecordChange[] = []
   source.subscribe((batch) => changes.push(...batch))
   /** `key address,address`, in order; `-` before an address that is down. */
   const serves = (): string[] => {
     const printOne = (one: StoredRecord): string => {
-      return printRecord(one, source.health.healthOf(one.key).down)
+      return printRecord(one, health.healthOf(one.key).down)
     }
     return [...source.records()].map(printOne).sort()
   }
@@ -206,7 +208,7 @@ export async function setUp(t: Test) {
     clock.pass(milliseconds)
     await timers.advance(milliseconds)
   }
-  return { source, own, peer, changes, serves, pass, clock, timers, log, lines }
+  return { source, health, own, peer, changes, serves, pass, clock, timers, log, lines }
 }
 
 function printRecord({ key, packed }: StoredRecord, down: readonly string[]): string {

@@ -10,9 +10,9 @@ import type { RecordSource, StoredRecord } from '../../src/dnsrecord/record-sour
 import { AddressHealth, type HealthView } from '../../src/health/address-health.ts'
 import { DrainFile } from '../../src/health/drain/drain-file.ts'
 import { CLUSTER_ONLY, type DrainFeed } from '../../src/health/drain/drain-schedule.ts'
-import { DrainedHealth } from '../../src/health/drain/drained-health.ts'
 import { GroupDrains } from '../../src/health/drain/group-drains.ts'
 import { GroupLookup } from '../../src/health/drain/group-lookup.ts'
+import { HealthTable } from '../../src/health/health-table.ts'
 import type { PeerObserver } from '../../src/health/observed-addresses.ts'
 import { ProbePolicy } from '../../src/health/probes/probe-policy.ts'
 import { Shifts } from '../../src/health/shift/shifts.ts'
@@ -104,14 +104,14 @@ export async function serve(given: Given): Promise<Nameserver> {
   await merged?.ready()
   const feeds = feedsOf(given, parts)
   const file = drainFileOf(given, parts)
-  const drained = new DrainedHealth({
-    ...{ source: merged ?? own, health: merged?.health ?? health, file, feeds, site },
+  const table = new HealthTable({
+    ...{ source: merged ?? own, found: merged?.found ?? [health], file, feeds, site },
     sitesOf: (record) => sitesOfEndpoints(record, record.origin?.site ?? site),
     ...parts,
   })
   file?.close()
-  await drained.ready
-  const shifts = new Shifts({ source: merged ?? own, health: drained, ...parts })
+  await table.drains.ready
+  const shifts = new Shifts({ source: merged ?? own, health: table, ...parts })
   const slowStart = new SlowStart({
     ...{ source: merged ?? own, health: shifts, durationMs: 60_000, known: knownOf(given) },
     ...parts,
@@ -119,7 +119,7 @@ export async function serve(given: Given): Promise<Nameserver> {
   await slowStart.ready
   const zone = new Zone('k.example.com.', slowStart, { site, lines, allDown })
   zone.fill([...(merged ?? own).records()].filter((one) => own.isInZone(one, 'k.example.com')))
-  const kdrnt = new Zone('kdrnt.', drained, { site, lines, allDown: OPEN, exporter })
+  const kdrnt = new Zone('kdrnt.', table, { site, lines, allDown: OPEN, exporter })
   kdrnt.fill([...own.records()].filter((one) => own.isInZone(one, 'kdrnt')))
   const deaths = merged === undefined ? [] : printDeaths(merged, site)
   merged?.close()

@@ -2,8 +2,8 @@ import { unpackRecord } from '../../src/dnsrecord/pack.ts'
 import type { StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { AddressHealth, type Finding } from '../../src/health/address-health.ts'
 import type { RecordDrains } from '../../src/health/drain/drain.ts'
+import { findDrains } from '../../src/health/drain/drain-column.ts'
 import { scanDrains } from '../../src/health/drain/drain-text.ts'
-import { findDrains } from '../../src/health/drain/drained-health.ts'
 import { NO_SLOW_STARTS, type SlowStartUnits } from '../../src/health/slow-start-units.ts'
 
 /** A table of address health that the test fills. */

@@ -1,7 +1,7 @@
 import type { RecordSource, StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { SelectedCount } from '../../telemetry/drain-report.ts'
 import type { EndpointDrain } from './drain.ts'
-import { findDrains } from './drained-health.ts'
+import { findDrains } from './drain-column.ts'
 import type { DrainSelector } from './selector.ts'
 
 /** Served records whose endpoints the drains of a file can select. */

@@ -8,7 +8,7 @@ import type { ShiftPlan } from '../../dnsrecord/settings.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { ShiftReport } from '../../telemetry/status.ts'
-import type { HealthTable, RecordHealth } from '../address-health.ts'
+import type { ListedHealth, RecordHealth } from '../address-health.ts'
 import type { RecordDrains } from '../drain/drain.ts'
 import { findOutTargets } from '../drain/drained-targets.ts'
 import type { SlowStartUnits } from '../slow-start-units.ts'
@@ -29,7 +29,7 @@ const FORGET_MS = 10 * 60_000
 export interface ShiftsOptions {
   /** The records that are served. */
   readonly source: RecordSource
-  readonly health: HealthTable
+  readonly health: ListedHealth
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
@@ -62,7 +62,7 @@ interface Shift {
  * A shift belongs to a plan and a host, not to a record: a host that gets its first peer, or loses
  * its last one, changes to another record. Records of a host with the same plan move together.
  */
-export class Shifts implements HealthTable {
+export class Shifts implements ListedHealth {
   readonly #options: ShiftsOptions
   readonly #guarded: Guarded
   /** By host and plan. */

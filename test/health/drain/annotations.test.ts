@@ -3,10 +3,9 @@ import { packRecord } from '../../../src/dnsrecord/pack.ts'
 import { StoredRecord } from '../../../src/dnsrecord/record-source.ts'
 import { validateResource } from '../../../src/dnsrecord/validate/resource.ts'
 import { DRAIN_CHECK_MS } from '../../../src/health/drain/drain-schedule.ts'
-import { DrainedHealth } from '../../../src/health/drain/drained-health.ts'
 import { SlowStart } from '../../../src/health/slow-start.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
-import { TestSource } from '../stage.ts'
+import { TestSource, tableOf } from '../stage.ts'
 
 const HOST = 'a.k.test'
 const endpoint = (address: string) => ({
@@ -38,16 +37,9 @@ function stage(record: StoredRecord, site = '', sites: readonly (readonly string
   const log = { debug: info, info, warning: info, error: info }
   const means = { clock, timers, log }
   const sitesOf = () => sites
-  const file = undefined
-  const drained = new DrainedHealth({
-    source,
-    health: source.health,
-    file,
-    site,
-    sitesOf,
-    ...means,
-  })
-  const ramp = new SlowStart({ source, health: drained, durationMs: 100_000, ...means })
+  const health = tableOf(source, { site, sitesOf, ...means })
+  const { drains: drained } = health
+  const ramp = new SlowStart({ source, health, durationMs: 100_000, ...means })
   const batches: string[] = []
   ramp.subscribe((keys) => batches.push([...keys].join(' ')))
   const pass = async (milliseconds: number): Promise<void> => {

@@ -3,12 +3,11 @@ import { join } from 'node:path'
 import t from 'tap'
 import { ResourceRegistry } from '../../../src/base/resource-registry.ts'
 import { DrainFile } from '../../../src/health/drain/drain-file.ts'
-import { DrainedHealth } from '../../../src/health/drain/drained-health.ts'
 import { acquireShifts } from '../../../src/health/shift/acquire-shifts.ts'
 import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
 import { type Given, record } from '../../publish/record-zone-stage.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
-import { TestSource } from '../stage.ts'
+import { TestSource, tableOf } from '../stage.ts'
 
 const PLAN = 'to=new steps=5%,25%,100% bake=10m'
 const BAKE_MS = 600_000
@@ -33,8 +32,7 @@ function start({ path = '', source = new TestSource(), drains = '', wallMs = 1_7
   const metrics = new MetricsRegistry()
   const parts = { name: 'test', path, resources: new ResourceRegistry(), metrics }
   const file = drains === '' ? undefined : new DrainFile({ path: drains, clock, timers, log })
-  const drained = { source, health: source.health, site: '', sitesOf: () => [], clock, timers, log }
-  const health = file === undefined ? source.health : new DrainedHealth({ ...drained, file })
+  const health = tableOf(source, { file, clock, timers, log })
   const { item: shifts, release } = acquireShifts({ source, health, clock, timers, log }, parts)
   const heard: string[][] = []
   shifts.subscribe((keys) => heard.push([...keys]))

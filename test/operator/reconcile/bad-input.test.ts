@@ -91,7 +91,7 @@ async function openPlain(t: Test, { clock, timers, servers, lines, log, follow }
     for (const one of [source, watch, ...peers]) one.close()
   })
   const servedOf = ({ key, packed }: StoredRecord): string[] => {
-    const { down } = source.health.healthOf(key)
+    const down = source.found.flatMap((found) => found.healthOf(key).down)
     const targets = unpackRecord(packed).endpoints.flatMap((e) => e.rdata.map((r) => r.join('.')))
     return targets.filter((one) => !down.includes(one))
   }

@@ -8,14 +8,10 @@ import { HEALTH_CHECK_DEFAULTS } from '../../../src/dnsrecord/health-check.ts'
 import { packRecord, unpackRecord } from '../../../src/dnsrecord/pack.ts'
 import { type RecordSource, StoredRecord } from '../../../src/dnsrecord/record-source.ts'
 import { scanHost } from '../../../src/dnsrecord/validate/names.ts'
-import {
-  AddressHealth,
-  type Finding,
-  type HealthTable,
-} from '../../../src/health/address-health.ts'
+import { AddressHealth, type Finding } from '../../../src/health/address-health.ts'
 import { NO_DRAINS } from '../../../src/health/drain/drain.ts'
-import { DrainedHealth } from '../../../src/health/drain/drained-health.ts'
 import { Findings } from '../../../src/health/findings.ts'
+import { HealthTable } from '../../../src/health/health-table.ts'
 import { LocalExporter } from '../../../src/peering/local-exporter.ts'
 import { MergedSource } from '../../../src/peering/merged-source.ts'
 import type { Generation, PeerEndpoint } from '../../../src/peering/peer-endpoint.ts'
@@ -61,7 +57,7 @@ export class SimulatedSite {
   #findings: Findings | undefined
   #health = new AddressHealth()
   readonly #drains = new SimulatedDrains()
-  #drained: DrainedHealth | undefined
+  #table: HealthTable | undefined
   #own!: StoredRecord
   #exported: Sent | undefined
   #source: MergedSource | undefined
@@ -138,7 +134,7 @@ export class SimulatedSite {
       (text) => void network.log.push(`${network.nowS} s ${text}`),
       () => false,
     )
-    this.#drained?.close()
+    this.#table?.close()
     this.#source?.close()
     this.#watched = []
     this.isUp = true
@@ -208,10 +204,10 @@ export class SimulatedSite {
     void source.ready()
     const feeds = [this.#drains]
     const sitesOf = (): string[][] => this.ids.map(() => [this.name])
-    const drains = { source, health: source.health, file: undefined, feeds, site: this.name }
-    this.#drained = new DrainedHealth({ ...drains, sitesOf, clock, timers: IDLE, log })
-    source.followDrains(this.#drained)
-    this.#serve(source, this.#drained)
+    const drains = { source, found: source.found, file: undefined, feeds, site: this.name }
+    this.#table = new HealthTable({ ...drains, sitesOf, clock, timers: IDLE, log })
+    source.followDrains(this.#table)
+    this.#serve(source, this.#table)
   }
 
   /** Builds the RRsets of the records, as a server does. */
@@ -332,7 +328,7 @@ export class SimulatedSite {
     const found = (health: string): string[] => {
       return this.ids.filter((id) => this.foundOf(id) === health).map(addressOf)
     }
-    const drains = this.#drained?.drainsOf(this.#own) ?? NO_DRAINS
+    const drains = this.#table?.drainsOf(this.#own) ?? NO_DRAINS
     const about = { site: this.name, key: RECORD, down: found('down'), up: found('up') }
     const content = unpackRecord(this.#own.packed)
     const endpoints = toPeerEndpoints(content, { ...about, drains, sinceSeconds: 0 })

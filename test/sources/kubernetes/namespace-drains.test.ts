@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
+import { DrainColumn } from '../../../src/health/drain/drain-column.ts'
 import { CLUSTER_ONLY, DRAIN_CHECK_MS } from '../../../src/health/drain/drain-schedule.ts'
-import { DrainedHealth } from '../../../src/health/drain/drained-health.ts'
 import { KubernetesSource } from '../../../src/sources/kubernetes/kubernetes-source.ts'
 import { ApiDouble, type Asked, listBody, statusBody, turns } from '../../support/api-double.ts'
 import { recordLog } from '../../support/recorded-log.ts'
@@ -61,13 +61,15 @@ function stage(t: Test, namespaces: readonly string[] = []) {
   /** The namespaces whose records are drained. */
   const drained = () => {
     const feeds = source.drainFeeds
-    const options = { source, health: source.health, file: undefined, feeds, site: '' }
-    const health = new DrainedHealth({ ...options, sitesOf: () => [], ...parts })
+    const changed: string[] = []
+    const onChange = (keys: ReadonlySet<string>): void => void changed.push([...keys].join(' '))
+    const options = { source, file: undefined, feeds, site: '', onChange }
+    const health = new DrainColumn({ ...options, sitesOf: () => [], ...parts })
     const followed = () => {
       const keys = [...source.records()].filter((one) => health.drainsOf(one).endpoints.length > 0)
       return keys.map(({ key }) => key.split('/')[0]).join(' ')
     }
-    return { health, followed }
+    return { health, changed, followed }
   }
   const pass = async (milliseconds: number): Promise<void> => {
     clock.pass(milliseconds)
@@ -92,10 +94,9 @@ t.test('the annotations of a Namespace drain its records', async (t) => {
   list.reply(200, listBody('50', [space('team', REASON), space('team2')]))
   await turns()
   t.ok(isSynced())
-  const { health, followed } = drained()
-  const changed: string[] = []
-  health.subscribe((keys) => changed.push([...keys].join(' ')))
+  const { health, changed, followed } = drained()
   t.equal(followed(), 'team')
+  t.strictSame(changed.splice(0), ['team/a'], 'at the start')
   t.equal(health.note(3), 'drained: record:team/* by annotation of Namespace team: racks move')
   t.match(health.unfiled, [{ actor: 'annotation of Namespace team' }])
   const stream = (await asked(NAMESPACES)).stream()

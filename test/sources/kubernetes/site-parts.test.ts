@@ -7,7 +7,7 @@ import {
   type SitePart,
 } from '../../../src/dnsrecord/site-facts.ts'
 import { NO_DRAINS } from '../../../src/health/drain/drain.ts'
-import { findDrains } from '../../../src/health/drain/drained-health.ts'
+import { findDrains } from '../../../src/health/drain/drain-column.ts'
 import { drainOfRecord } from '../../../src/health/drain/record-drain.ts'
 import { scanDrainSelector } from '../../../src/health/drain/selector.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'

@@ -3,11 +3,10 @@ import { join } from 'node:path'
 import t from 'tap'
 import { DrainFile } from '../../../src/health/drain/drain-file.ts'
 import { DRAIN_CHECK_MS } from '../../../src/health/drain/drain-schedule.ts'
-import { DrainedHealth } from '../../../src/health/drain/drained-health.ts'
 import { SlowStart } from '../../../src/health/slow-start.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
-import { recordOf, type TestRecord, TestSource } from '../stage.ts'
+import { recordOf, type TestRecord, TestSource, tableOf } from '../stage.ts'
 
 const DURATION_MS = 100_000
 const note = (): void => {}
@@ -29,18 +28,11 @@ function stageAt(clock: FakeClock, path: string, records: readonly TestRecord[])
     return []
   }
   const means = { clock, timers, log }
-  const site = ''
-  const drained = new DrainedHealth({
-    source,
-    health: source.health,
-    file,
-    site,
-    sitesOf,
-    ...means,
-  })
+  const health = tableOf(source, { file, sitesOf, ...means })
+  const { drains: drained } = health
   const ramp = new SlowStart({
     source,
-    health: drained,
+    health,
     durationMs: DURATION_MS,
     clock,
     timers,
@@ -62,7 +54,7 @@ function stageAt(clock: FakeClock, path: string, records: readonly TestRecord[])
     return [...endpoints.keys()].filter((i) => endpoints[i]!.size > 0)
   }
   const slowIn = (key: string) => ramp.slowStartOf(source.find(key)!)
-  return { source, drained, file, batches, pass, put, drainedIn, slowIn, ramp, computed }
+  return { source, health, drained, file, batches, pass, put, drainedIn, slowIn, ramp, computed }
 }
 
 const a = recordOf('a', ['192.0.2.1=10', '192.0.2.2=10'])
@@ -156,7 +148,7 @@ t.test('at a start, a drain of many records leaves the event loop to other work'
   const records = Array.from({ length: count }, (_, i) => recordOf(`r${i}`, ['192.0.2.1=10']))
   const path = join(t.testdir({ drains: 'id:192.0.2.1\n' }), 'drains')
   const clock = new SlowClock()
-  const { put, source, drained, drainedIn } = stageAt(clock, path, records)
+  const { put, source, health, drained, drainedIn } = stageAt(clock, path, records)
   /** Counts the turns of other work until a part is ready. */
   const turnsUntil = async (ready: Promise<void>): Promise<number> => {
     let turns = 0
@@ -178,7 +170,7 @@ t.test('at a start, a drain of many records leaves the event loop to other work'
   t.ok(inDrains > count / 10, `${inDrains} turns while the drains are applied`)
   const timers = new FakeTimers()
   const how = { durationMs: DURATION_MS, clock, timers, log }
-  const ramp = new SlowStart({ source, health: drained, ...how })
+  const ramp = new SlowStart({ source, health, ...how })
   const inRamp = await turnsUntil(ramp.ready)
   t.ok(inRamp > count / 10, `${inRamp} turns while slow start compares`)
   const kept = records.slice(0, 498).map(({ key }) => key)

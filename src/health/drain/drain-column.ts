@@ -6,8 +6,6 @@ import type { RecordChange, RecordSource, StoredRecord } from '../../dnsrecord/r
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { oneProblem, type ProblemGroup } from '../../telemetry/problems.ts'
-import type { HealthTable, RecordHealth } from '../address-health.ts'
-import type { SlowStartUnits } from '../slow-start-units.ts'
 import {
   type EndpointDrain,
   isActive,
@@ -20,10 +18,9 @@ import {
 import { DRAIN_CHECK_MS, type DrainFeed, type DrainsChange } from './drain-schedule.ts'
 import { drainOfRecord } from './record-drain.ts'
 
-export interface DrainedHealthOptions {
+export interface DrainColumnOptions {
   /** The records that are served. */
   readonly source: RecordSource
-  readonly health: HealthTable
   /** Drains of the drain file; undefined = none. */
   readonly file: DrainFeed | undefined
   /** Other drains that do not come from the records. */
@@ -35,6 +32,8 @@ export interface DrainedHealthOptions {
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
+  /** Called with the keys of records whose drains changed, with at most `PART_RECORDS` at a time. */
+  readonly onChange: (keys: ReadonlySet<string>) => void
 }
 
 /**
@@ -53,14 +52,13 @@ interface Marked {
 type Change = Generator<StoredRecord | undefined, void>
 
 /**
- * The health of addresses together with the drains of a file and of other feeds, and those that
- * annotations of the records ask for. If drains begin or end, only the records with selected endpoints change: they
- * are found without unpacking the other records.
+ * The drained endpoints of records: by a file, by other feeds, and by annotations of the records. If drains begin or
+ * end, only the records with selected endpoints change: they are found without unpacking the other records.
  */
-export class DrainedHealth implements HealthTable {
+export class DrainColumn {
   /** Resolves once `recordKeys` has the records that are drained at the start. */
   readonly ready: Promise<void>
-  readonly #options: DrainedHealthOptions
+  readonly #options: DrainColumnOptions
   readonly #feeds: readonly DrainFeed[]
   /** Records with drained endpoints, by key. */
   readonly #marked = new Map<string, Marked>()
@@ -75,13 +73,12 @@ export class DrainedHealth implements HealthTable {
   readonly #changes: Change[] = []
   #isApplying = false
   #isClosed = false
-  /** True while listeners have got a part of a change. */
+  /** True while further parts of a change follow. */
   isChanging = false
-  readonly #listeners = new Set<(keys: ReadonlySet<string>) => void>()
   readonly #stops: readonly (() => void)[]
   readonly #guarded: Guarded
 
-  constructor(options: DrainedHealthOptions) {
+  constructor(options: DrainColumnOptions) {
     const { source, file, feeds = [], log } = options
     this.#options = options
     this.#feeds = file === undefined ? feeds : [file, ...feeds]
@@ -118,21 +115,9 @@ export class DrainedHealth implements HealthTable {
     return [...feeds.flatMap(({ drains }) => drains), ...this.#annotated.values()]
   }
 
+  /** Keys of the records with drained endpoints. */
   get recordKeys(): Iterable<string> {
-    return this.#findKeys()
-  }
-
-  *#findKeys(): Generator<string, void> {
-    for (const key of this.#options.health.recordKeys) if (!this.#marked.has(key)) yield key
-    yield* this.#marked.keys()
-  }
-
-  healthOf(key: string): RecordHealth {
-    return this.#options.health.healthOf(key)
-  }
-
-  slowStartOf(record: StoredRecord): readonly SlowStartUnits[] {
-    return this.#options.health.slowStartOf(record)
+    return this.#marked.keys()
   }
 
   drainsOf(record: StoredRecord): RecordDrains {
@@ -141,20 +126,10 @@ export class DrainedHealth implements HealthTable {
     return known?.record === record ? known.drains : this.#find(record)
   }
 
-  subscribe(listener: (keys: ReadonlySet<string>) => void): () => void {
-    const unsubscribe = this.#options.health.subscribe(listener)
-    this.#listeners.add(listener)
-    return () => {
-      unsubscribe()
-      this.#listeners.delete(listener)
-    }
-  }
-
   close(): void {
     this.#isClosed = true
     for (const stop of this.#stops) stop()
     this.#stopChecking?.()
-    this.#listeners.clear()
   }
 
   #follow(changes: readonly RecordChange[]): void {
@@ -240,8 +215,7 @@ export class DrainedHealth implements HealthTable {
   }
 
   #notify(keys: ReadonlySet<string>): void {
-    if (keys.size === 0) return
-    for (const listener of this.#listeners) listener(keys)
+    if (keys.size > 0) this.#options.onChange(keys)
   }
 
   /** Finds the records that may be drained at the start. */
