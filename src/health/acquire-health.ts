@@ -84,8 +84,8 @@ export function acquireSlowStart(
   resources: ResourceRegistry,
 ): ResourceLease<SlowStart> {
   const prefix = `${name}\n`
-  const { source, health, durationMs } = options
-  const numbers = `${numberOf(source, resources)}\n${numberOf(health, resources)}`
+  const { source, table, durationMs } = options
+  const numbers = `${numberOf(source, resources)}\n${numberOf(table, resources)}`
   const key = `${prefix}${durationMs}\n${path}\n${numbers}`
   return resources.acquire(StoredSlowStart, key, () => {
     const others = resources.withPrefix(StoredSlowStart, prefix)

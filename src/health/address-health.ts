@@ -1,8 +1,6 @@
 import type { ProbeAt } from '../dnsrecord/health-check.ts'
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
-import { NO_DRAINS, type RecordDrains } from './drain/drain.ts'
-import type { ShiftState } from './shift/shift.ts'
-import { NO_SLOW_STARTS, type SlowStartUnits } from './slow-start-units.ts'
+import type { RecordDrains } from './drain/drain.ts'
 
 /** What probes found of the addresses of one record. Immutable: a change creates a new object. */
 export interface RecordHealth {
@@ -42,34 +40,6 @@ export interface RecordState {
   readonly drains?: RecordDrains
 }
 
-/** The health that RRset building reads. */
-export interface HealthView {
-  /** `key`: `namespace/name` of the record. */
-  healthOf(key: string): RecordHealth
-  /** Addresses of the record that are in slow start, sorted. */
-  slowStartOf(record: StoredRecord): readonly SlowStartUnits[]
-  /** Drained endpoints of the record. */
-  drainsOf(record: StoredRecord): RecordDrains
-  /** The shift of the record's traffic; undefined = it has none. Missing = no record has one. */
-  shiftOf?(record: StoredRecord): ShiftState | undefined
-  /**
-   * True while further changes of the same batch follow; missing = each call of a listener has a
-   * whole batch.
-   */
-  readonly isChanging?: boolean
-  /**
-   * Calls `listener` with the keys of records whose health, drains, shift or slow start changed, once per batch of
-   * changes or part of one; returns the function that unsubscribes it. A listener that read a record since then knows
-   * the change.
-   */
-  subscribe(listener: (keys: ReadonlySet<string>) => void): () => void
-}
-
-/** A view that lists the records with known health or drains. */
-export interface ListedHealth extends HealthView {
-  readonly recordKeys: Iterable<string>
-}
-
 /** The finding of one probe on one address. */
 export interface Finding {
   /** `namespace/name` of the record. */
@@ -90,14 +60,13 @@ export interface Finding {
  * probe belongs to a record: two records may probe the same address with different settings. Its
  * value is how many probes found the address up, and how many down.
  *
- *     DNSHealthCheckProbes with a status ─┐                ┌─▶ RRsets
- *     our own probes (RecordProbing)     ─┴─▶ this table ──┼─▶ slow start
- *                                                          └─▶ peers
+ *     DNSHealthCheckProbes with a status ─┐                ┌─▶ HealthTable
+ *     our own probes (RecordProbing)     ─┴─▶ this table ──┴─▶ peers
  *
  * `add` and `remove` notify no listener, so that a writer can change health and records together:
  * it writes to the table, then notifies of the records, then calls `publish`.
  */
-export class AddressHealth implements ListedHealth {
+export class AddressHealth {
   readonly #rows = new Map<string, RecordRows>()
   /** Records whose rows changed since the last `publish`. */
   #changed = new Set<string>()
@@ -112,14 +81,6 @@ export class AddressHealth implements ListedHealth {
 
   healthOf(key: string): RecordHealth {
     return this.#rows.get(key)?.health ?? UNKNOWN_HEALTH
-  }
-
-  slowStartOf(_record: StoredRecord): readonly SlowStartUnits[] {
-    return NO_SLOW_STARTS
-  }
-
-  drainsOf(_record: StoredRecord): RecordDrains {
-    return NO_DRAINS
   }
 
   subscribe(listener: (keys: ReadonlySet<string>) => void): () => void {

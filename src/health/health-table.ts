@@ -1,13 +1,51 @@
 import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import {
   type AddressHealth,
-  type ListedHealth,
   type RecordHealth,
+  type RecordState,
   UNKNOWN_HEALTH,
 } from './address-health.ts'
-import type { RecordDrains } from './drain/drain.ts'
+import { NO_DRAINS, type RecordDrains } from './drain/drain.ts'
 import { DrainColumn, type DrainColumnOptions } from './drain/drain-column.ts'
+import type { ShiftState } from './shift/shift.ts'
 import { NO_SLOW_STARTS, type SlowStartUnits } from './slow-start-units.ts'
+
+/** A record, and what each writer of the table says of it. RRsets are built from rows. */
+export interface HealthRow extends RecordState {
+  readonly drains: RecordDrains
+  /** Undefined = its traffic is not shifted. */
+  readonly shift: ShiftState | undefined
+  /** Addresses in slow start, sorted. */
+  readonly slowStart: readonly SlowStartUnits[]
+}
+
+/** The row of a record that no writer says anything of, without the record. */
+export const UNKNOWN_ROW: Omit<HealthRow, 'record'> = {
+  health: UNKNOWN_HEALTH,
+  drains: NO_DRAINS,
+  shift: undefined,
+  slowStart: NO_SLOW_STARTS,
+}
+
+type Listener = (keys: ReadonlySet<string>) => void
+
+/** The rows that the zones of a block read. */
+export interface HealthView {
+  rowOf(record: StoredRecord): HealthRow
+  /** True while further changes of the same batch follow; missing = each call of a listener has a whole batch. */
+  readonly isChanging?: boolean
+  /**
+   * Calls `listener` with the keys of records whose rows changed, once per batch of changes or part of one; returns
+   * the function that unsubscribes it. A listener that read a record since then knows the change.
+   */
+  subscribe(listener: Listener): () => void
+}
+
+/** The columns that are derived from the others. Each block has its own, or none. */
+interface DerivedColumns {
+  readonly shifts?: { shiftOf(record: StoredRecord): ShiftState | undefined } | undefined
+  readonly slowStart?: { slowStartOf(record: StoredRecord): readonly SlowStartUnits[] } | undefined
+}
 
 export interface HealthTableOptions extends Omit<DrainColumnOptions, 'onChange'> {
   /** What is found of our own records, and of records of other sites. No key is in two of them. */
@@ -15,58 +53,101 @@ export interface HealthTableOptions extends Omit<DrainColumnOptions, 'onChange'>
   readonly onClose?: (() => void) | undefined
 }
 
-/** The health and drains of the records that are served. */
-export class HealthTable implements ListedHealth {
+/**
+ * The health of the records that are served, with one row per record. Each column has one writer:
+ *
+ *     found   AddressHealth: probes, the status of DNSHealthCheckProbes, peers
+ *     drains  DrainColumn: files, ConfigMaps, Namespaces, groups, annotations
+ *     shifts, slowStart   derived from the other two, and from the time
+ *
+ * A change of `found` or `drains` first goes to the followers, which derive columns from it. Then the readers are
+ * notified once of everything that changed.
+ */
+export class HealthTable implements HealthView {
   readonly drains: DrainColumn
   readonly #found: readonly AddressHealth[]
-  readonly #listeners = new Set<(keys: ReadonlySet<string>) => void>()
+  readonly #followers = new Set<(keys: Set<string>) => void>()
+  readonly #readers = new Set<Listener>()
   readonly #stops: readonly (() => void)[]
 
   constructor({ found, onClose = () => {}, ...options }: HealthTableOptions) {
     this.#found = found
-    const announce = (keys: ReadonlySet<string>): void => {
-      for (const listener of this.#listeners) listener(keys)
-    }
-    this.drains = new DrainColumn({ ...options, onChange: announce })
-    this.#stops = [...found.map((one) => one.subscribe(announce)), onClose]
+    const onChange = (keys: ReadonlySet<string>): void => this.#take(new Set(keys))
+    this.drains = new DrainColumn({ ...options, onChange })
+    this.#stops = [...found.map((one) => one.subscribe(onChange)), onClose]
   }
 
-  get recordKeys(): Iterable<string> {
-    return this.#listKeys()
-  }
-
-  *#listKeys(): Generator<string, void> {
+  /** Yields the keys of records with known health or drains. A key may occur twice. */
+  *recordKeys(): Iterable<string> {
     for (const { recordKeys } of [...this.#found, this.drains]) yield* recordKeys
   }
 
-  healthOf(key: string): RecordHealth {
-    for (const found of this.#found) {
-      const health = found.healthOf(key)
-      if (health !== UNKNOWN_HEALTH) return health
+  /** `derived`: missing = the row has neither a shift nor slow starts. */
+  rowOf(record: StoredRecord, { shifts, slowStart }: DerivedColumns = {}): HealthRow {
+    const health = this.#healthOf(record.key)
+    const drains = this.drains.drainsOf(record)
+    const shift = shifts?.shiftOf(record)
+    return {
+      record,
+      health,
+      drains,
+      shift,
+      slowStart: slowStart?.slowStartOf(record) ?? NO_SLOW_STARTS,
     }
-    return UNKNOWN_HEALTH
-  }
-
-  slowStartOf(_record: StoredRecord): readonly SlowStartUnits[] {
-    return NO_SLOW_STARTS
-  }
-
-  drainsOf(record: StoredRecord): RecordDrains {
-    return this.drains.drainsOf(record)
   }
 
   get isChanging(): boolean {
     return this.drains.isChanging
   }
 
-  subscribe(listener: (keys: ReadonlySet<string>) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+  subscribe(reader: Listener): () => void {
+    this.#readers.add(reader)
+    return () => this.#readers.delete(reader)
+  }
+
+  /** Returns the rows with the columns of a block. */
+  with(derived: DerivedColumns): HealthView {
+    const { drains } = this
+    return {
+      rowOf: (record) => this.rowOf(record, derived),
+      get isChanging() {
+        return drains.isChanging
+      },
+      subscribe: (reader) => this.subscribe(reader),
+    }
+  }
+
+  /**
+   * Calls `follower` with the keys of records whose health or drains changed, before the readers; returns the function
+   * that ends this. The follower adds the keys of further records that it changes.
+   */
+  follow(follower: (keys: Set<string>) => void): () => void {
+    this.#followers.add(follower)
+    return () => this.#followers.delete(follower)
+  }
+
+  /** Notifies the readers that derived columns of these records changed. */
+  announce(keys: ReadonlySet<string>): void {
+    if (keys.size > 0) for (const reader of this.#readers) reader(keys)
   }
 
   close(): void {
     this.drains.close()
     for (const stop of this.#stops) stop()
-    this.#listeners.clear()
+    this.#followers.clear()
+    this.#readers.clear()
+  }
+
+  #take(keys: Set<string>): void {
+    for (const follower of this.#followers) follower(keys)
+    this.announce(keys)
+  }
+
+  #healthOf(key: string): RecordHealth {
+    for (const found of this.#found) {
+      const health = found.healthOf(key)
+      if (health !== UNKNOWN_HEALTH) return health
+    }
+    return UNKNOWN_HEALTH
   }
 }

@@ -5,16 +5,10 @@ import { unpackPlace } from '../dnsrecord/pack.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import { guarding } from '../telemetry/guard.ts'
 import type { Logger } from '../telemetry/log.ts'
-import {
-  type HealthView,
-  isSameList,
-  type ListedHealth,
-  type RecordHealth,
-  UNKNOWN_HEALTH,
-} from './address-health.ts'
+import { isSameList, type RecordHealth, UNKNOWN_HEALTH } from './address-health.ts'
 import { isSameDrains, NO_DRAINS, type RecordDrains } from './drain/drain.ts'
+import type { HealthTable } from './health-table.ts'
 import { compareServed } from './served-addresses.ts'
-import type { ShiftState } from './shift/shift.ts'
 import { NO_SLOW_STARTS, SLOW_START_UNITS, type SlowStartUnits } from './slow-start-units.ts'
 
 /** Number of equal steps from the smallest to the full weight. */
@@ -41,7 +35,8 @@ export function slowStartUnits(elapsedMs: number, durationMs: number): number {
 
 export interface SlowStartOptions {
   readonly source: RecordSource
-  readonly health: ListedHealth
+  /** Receives the slow starts of the records. */
+  readonly table: HealthTable
   /** Time from the recovery to the full weight. */
   readonly durationMs: number
   readonly clock: Clock
@@ -92,7 +87,7 @@ interface Host {
  * therefore one change, however many addresses are in slow start. An address that recovers between
  * two steps is up to one step late, never early.
  */
-export class SlowStart implements HealthView {
+export class SlowStart {
   /** Resolves once the state of all records is known. */
   readonly ready: Promise<void>
   readonly #options: SlowStartOptions
@@ -103,12 +98,11 @@ export class SlowStart implements HealthView {
   /** When each new record is regarded as complete, soonest first; except records of the start. */
   readonly #settlesMs = new Map<string, number>()
   readonly #startSettlesMs: number
-  readonly #listeners = new Set<(keys: ReadonlySet<string>) => void>()
   #stopStepping: (() => void) | undefined
   readonly #unsubscribe: readonly (() => void)[]
 
   constructor(options: SlowStartOptions) {
-    const { source, health, clock, log, known = [] } = options
+    const { source, table, clock, log, known = [] } = options
     this.#options = options
     this.#startSettlesMs = clock.monotonic() + SETTLE_MS
     for (const { hostKey, sinceMs } of known) {
@@ -119,7 +113,7 @@ export class SlowStart implements HealthView {
     const guarded = guarding(log, 'Applying slow start')
     this.#unsubscribe = [
       source.subscribe((changes) => this.#apply(changes)),
-      health.subscribe((keys) => void guarded(() => this.#applyHealth(keys))),
+      table.follow((keys) => void guarded(() => this.#takeFacts(keys))),
     ]
     this.ready = runInSlices(this.#noteKnown(), clock)
     this.#keepStepping()
@@ -132,37 +126,15 @@ export class SlowStart implements HealthView {
     return count
   }
 
-  healthOf(key: string): RecordHealth {
-    return this.#options.health.healthOf(key)
-  }
-
   slowStartOf(record: StoredRecord): readonly SlowStartUnits[] {
     if (this.#hosts.size === 0) return NO_SLOW_STARTS
     const host = this.#hosts.get(hostKeyOf(record))
     return host?.keys.has(record.key) === true ? this.#unitsOf(host) : NO_SLOW_STARTS
   }
 
-  drainsOf(record: StoredRecord): RecordDrains {
-    return this.#options.health.drainsOf(record)
-  }
-
-  shiftOf(record: StoredRecord): ShiftState | undefined {
-    return this.#options.health.shiftOf?.(record)
-  }
-
-  get isChanging(): boolean {
-    return this.#options.health.isChanging === true
-  }
-
-  subscribe(listener: (keys: ReadonlySet<string>) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
-
   close(): void {
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
     this.#stopStepping?.()
-    this.#listeners.clear()
   }
 
   /** The current slow starts, for `known`. */
@@ -188,7 +160,7 @@ export class SlowStart implements HealthView {
     this.#noteChange(wasInSlowStart)
   }
 
-  #applyHealth(keys: ReadonlySet<string>): void {
+  #takeFacts(keys: ReadonlySet<string>): void {
     const { source, clock } = this.#options
     const nowMs = clock.monotonic()
     const wasInSlowStart = this.#hosts.size > 0
@@ -197,7 +169,6 @@ export class SlowStart implements HealthView {
       if (record !== undefined) this.#compare(record, record, nowMs)
     }
     this.#noteChange(wasInSlowStart)
-    for (const listener of this.#listeners) listener(keys)
   }
 
   #noteChange(wasInSlowStart: boolean): void {
@@ -226,20 +197,16 @@ export class SlowStart implements HealthView {
   }
 
   #stateOf(record: StoredRecord): Compared {
-    return { health: this.healthOf(record.key), drains: this.drainsOf(record) }
+    const { health, drains } = this.#options.table.rowOf(record)
+    return { health, drains }
   }
 
   /** Notes the state of the records at the start, except those that were compared meanwhile. */
   *#noteKnown(): Generator<void, void> {
-    const { source, health } = this.#options
-    for (const key of health.recordKeys) {
-      if (!this.#compared.has(key)) {
-        const record = source.find(key)
-        this.#noteCompared(key, {
-          health: health.healthOf(key),
-          drains: record === undefined ? NO_DRAINS : health.drainsOf(record),
-        })
-      }
+    const { source, table } = this.#options
+    for (const key of table.recordKeys()) {
+      const record = this.#compared.has(key) ? undefined : source.find(key)
+      if (record !== undefined) this.#noteCompared(key, this.#stateOf(record))
       yield
     }
   }
@@ -330,7 +297,7 @@ export class SlowStart implements HealthView {
       this.#stopStepping?.()
       this.#stopStepping = undefined
     }
-    for (const listener of this.#listeners) listener(changed)
+    this.#options.table.announce(changed)
     this.#options.onChange?.()
   }
 }

@@ -7,6 +7,7 @@ import { printHost } from '../dnsrecord/print-endpoint.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import { AddressHealth, type Finding } from '../health/address-health.ts'
 import { isSameDrains, NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
+import type { DrainColumn } from '../health/drain/drain-column.ts'
 import { Findings } from '../health/findings.ts'
 import type { HealthTable } from '../health/health-table.ts'
 import { type Guarded, guarding } from '../telemetry/guard.ts'
@@ -96,7 +97,7 @@ export class MergedSource implements RecordSource {
   /** The health of our own records, and that of other sites. */
   readonly found: readonly AddressHealth[]
   /** The drains of all records; undefined = none is known yet. */
-  #drains: Pick<HealthTable, 'drainsOf'> | undefined
+  #drains: DrainColumn | undefined
   /** The drains with which the host of a record was merged; missing = none. */
   readonly #merged = new WeakMap<StoredRecord, RecordDrains>()
   /** Hosts that peers have endpoints of, and hosts by the names above them. */
@@ -134,10 +135,10 @@ export class MergedSource implements RecordSource {
   }
 
   /** Merges hosts again when drains of our own records change, from now on. */
-  followDrains(drains: HealthTable): void {
-    this.#drains = drains
-    this.#stops.push(drains.subscribe((keys) => this.#takeDrains(keys)))
-    this.#takeDrains(drains.recordKeys)
+  followDrains(table: HealthTable): void {
+    this.#drains = table.drains
+    this.#stops.push(table.follow((keys) => this.#takeDrains(keys)))
+    this.#takeDrains(table.recordKeys())
   }
 
   /** Resolves once all data of peers so far is merged. Call it before the first read. */

@@ -7,7 +7,7 @@ import { type HostPort, printHostPort } from '../dns/host-port.ts'
 import { printName } from '../dns/name/name.ts'
 import type { ProbeSource, RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import { acquireHealthTable, acquireProbing, acquireSlowStart } from '../health/acquire-health.ts'
-import type { AddressHealth, HealthView, ListedHealth } from '../health/address-health.ts'
+import type { AddressHealth } from '../health/address-health.ts'
 import { acquireGroupLookup, readSystemServers } from '../health/drain/acquire-groups.ts'
 import type { EndpointDrain } from '../health/drain/drain.ts'
 import { DrainIndex } from '../health/drain/drain-index.ts'
@@ -19,16 +19,17 @@ import { createProber } from '../health/probes/prober.ts'
 import { systemResolve } from '../health/probes/resolve.ts'
 import type { RecordProbing } from '../health/record-probing.ts'
 import { acquireShifts } from '../health/shift/acquire-shifts.ts'
+import type { Shifts } from '../health/shift/shifts.ts'
+import type { SlowStart } from '../health/slow-start.ts'
 import type { FollowedSource } from '../sources/source.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { ProblemGroup, ProblemText } from '../telemetry/problems.ts'
-import type { ShiftReport } from '../telemetry/status.ts'
 import { type HealthOptions, type KeptFile, printProbing } from './health-options.ts'
 import type { GroupOptions } from './options.ts'
 
-/** Maximum of addresses that the ready page lists. */
-const NAMED_MAX = 3
+/** Maximum of addresses, drains and shifts each that the ready page lists. */
+export const NAMED_MAX = 3
 
 interface BlockHealthParts {
   readonly resources: ResourceRegistry
@@ -97,19 +98,11 @@ function groupUnprobed(
   return { kind: 'unprobed-address', of, count: unprobed.length, problems: list() }
 }
 
-/** Drains that apply to records. */
-interface OpenedDrains {
-  readonly health: HealthTable
-  /** Text of the ready page; '' = nothing. */
-  readonly note: () => string
-  readonly problemGroups: () => ProblemGroup[]
-}
-
 /**
- * Returns the health of the records that the zones serve, with the drains of a file, of feeds and of annotations. A
+ * Returns the table of the records that the zones serve, with the drains of a file, of feeds and of annotations. A
  * drain may select every record, so the drained ones are found in slices.
  */
-export async function openDrains(
+export async function openTable(
   source: RecordSource,
   found: readonly AddressHealth[],
   drains: {
@@ -120,29 +113,19 @@ export async function openDrains(
     readonly sitesOf: (record: StoredRecord) => readonly (readonly string[])[]
   },
   { resources, name, stops, log, clock }: BlockHealthParts,
-): Promise<OpenedDrains> {
+): Promise<HealthTable> {
   const { file, feeds, isInCluster, site, sitesOf } = drains
   const path = file?.path ?? ''
   const fileNote = isInCluster ? CLUSTER_ONLY : undefined
   const means = { clock, timers: systemTimers, log }
   const options = { source, found, feeds, fileNote, site, sitesOf, ...means }
-  const { item: table, release } = acquireHealthTable(options, path, resources)
-  const { drains: item } = table
+  const { item, release } = acquireHealthTable(options, path, resources)
   const index = resources.acquire(DrainIndex, '', () => new DrainIndex())
-  const unfiled = (): readonly EndpointDrain[] => item.unfiled
+  const unfiled = (): readonly EndpointDrain[] => item.drains.unfiled
   const remove = index.item.add({ path, source: name, records: source, sitesOf, unfiled })
   stops.add(remove, index.release, release)
-  await item.ready
-  const problemGroups = (): ProblemGroup[] => item.problemGroups()
-  return { health: table, note: () => item.note(NAMED_MAX), problemGroups }
-}
-
-/** Shifts of the traffic of records. */
-interface OpenedShifts {
-  readonly health: ListedHealth
-  /** Text of the ready page; '' = nothing. */
-  readonly note: () => string
-  readonly reports: () => readonly ShiftReport[]
+  await item.drains.ready
+  return item
 }
 
 /** Returns the drains of a passive site, once its group was looked up; undefined = it has no group. */
@@ -178,33 +161,32 @@ function systemServers(log: Logger): readonly HostPort[] {
   return []
 }
 
-/** Returns the health of the records that the zones serve, with the shifts of their traffic. */
+/** Returns the shifts of the traffic of the records that the zones serve. */
 export function openShifts(
   source: RecordSource,
-  health: ListedHealth,
+  table: HealthTable,
   file: KeptFile | undefined,
   { resources, name, stops, log, clock, metrics }: BlockHealthParts,
-): OpenedShifts {
-  const options = { source, health, clock, timers: systemTimers, log }
+): Shifts {
+  const options = { source, table, clock, timers: systemTimers, log }
   const parts = { name, path: file?.path ?? '', resources, metrics }
   const { item, release } = acquireShifts(options, parts)
   stops.add(release)
-  return { health: item, note: () => item.note(NAMED_MAX), reports: () => item.reports() }
+  return item
 }
 
 /**
- * Returns the health that the zones serve, with slow start. If `slowStartMs` is 0, an address that
- * recovers has its full weight at once. `source`: the records that the zones serve, with those of
- * peers.
+ * Returns the slow starts of the records that the zones serve; undefined = an address that recovers has its full weight
+ * at once. `source`: the records that the zones serve, with those of peers.
  */
 export async function openSlowStart(
   source: RecordSource,
-  health: ListedHealth,
+  table: HealthTable,
   { slowStartMs, slowStartFile }: Pick<HealthOptions, 'slowStartMs' | 'slowStartFile'>,
   { resources, name, stops, log, clock }: BlockHealthParts,
-): Promise<HealthView> {
-  if (slowStartMs === 0) return health
-  const options = { source, health, durationMs: slowStartMs, clock, timers: systemTimers, log }
+): Promise<SlowStart | undefined> {
+  if (slowStartMs === 0) return undefined
+  const options = { source, table, durationMs: slowStartMs, clock, timers: systemTimers, log }
   const path = slowStartFile?.path ?? ''
   const { item, release } = acquireSlowStart(name, options, path, resources)
   stops.add(release)

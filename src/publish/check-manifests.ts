@@ -7,7 +7,6 @@ import { ROOT_NAME } from '../dns/name/name.ts'
 import { type Endpoint, type HealthProbe, recordKey } from '../dnsrecord/dns-record.ts'
 import { unpackRecord } from '../dnsrecord/pack.ts'
 import type { RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
-import { AddressHealth } from '../health/address-health.ts'
 import { findDownTargets } from '../health/down-targets.ts'
 import { ManifestSource } from '../sources/manifests/manifest-source.ts'
 import { probePlaceKey } from '../sources/manifests/manifest-store.ts'
@@ -17,6 +16,7 @@ import { findAliasLoops } from './alias-loops.ts'
 import { RecordPlaces } from './locate.ts'
 import { RecordZone } from './record-zone.ts'
 import type { RRsetSink } from './record-zone-options.ts'
+import { NOTHING_KNOWN } from './served-health.ts'
 
 /** Receives the warnings of `sextant check`: data that may be served in an unintended way. */
 export type Warn = (warning: InputError) => void
@@ -115,7 +115,7 @@ export async function checkManifests(
     fixed: [],
     defaultNs: ROOT_NS,
     sink: NO_SINK,
-    health: new AddressHealth(),
+    health: NOTHING_KNOWN,
     onConflict: () => {},
     onOut: () => {},
   })

@@ -10,15 +10,15 @@ import type { StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
 import type { RecordHealth, RecordState } from '../health/address-health.ts'
 import { CHAIN_MAX } from '../health/down-targets.ts'
-import { NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
+import { NO_DRAINS } from '../health/drain/drain.ts'
 import { findOutTargets, type OutTargets } from '../health/drain/drained-targets.ts'
 import {
   groupKey,
   type InServiceEndpoints,
   selectEndpoints,
 } from '../health/drain/in-service-endpoints.ts'
-import type { ShiftState } from '../health/shift/shift.ts'
-import { findSlowStartUnits, type SlowStartUnits } from '../health/slow-start-units.ts'
+import type { HealthRow } from '../health/health-table.ts'
+import { findSlowStartUnits } from '../health/slow-start-units.ts'
 import type { Contribution } from './owner-set.ts'
 
 /** Up to this many owners are compared one by one, because a map costs more. */
@@ -55,15 +55,6 @@ export type ExportV2 = (
   before: RecordState | undefined,
 ) => readonly Uint8Array[]
 
-/** A record as RRsets are built from it. */
-export interface ServedState extends RecordState {
-  readonly drains: RecordDrains
-  /** Addresses in slow start. */
-  readonly slowStart: readonly SlowStartUnits[]
-  /** Undefined = its traffic is not shifted. */
-  readonly shift: ShiftState | undefined
-}
-
 /** True if a zone of that form serves other names and endpoints than the record contains. */
 export function isDerived(zoneLabel: string, { isLocalForm }: RecordForm): boolean {
   return isLocalForm && zoneLabel !== KDRNT
@@ -77,7 +68,7 @@ type GrowingGroup = OwnerGroup & { readonly contributions: Contribution[] }
  * endpoints. What a CNAME leads to is decided in `DeadNames`; only for the gateway-local form it is decided here.
  */
 export class DecodedRecord {
-  readonly state: ServedState
+  readonly state: HealthRow
   readonly #groups: GrowingGroup[] = []
   readonly #owners: ReadonlySet<string> | undefined
   #byKey: Map<string, GrowingGroup> | undefined
@@ -87,7 +78,7 @@ export class DecodedRecord {
    * served as is, without addresses that are down, drained or in slow start, and without a shift and failover lists.
    */
   constructor(
-    state: ServedState,
+    state: HealthRow,
     form: RecordForm,
     before?: RecordState,
     owners?: ReadonlySet<string>,
@@ -179,7 +170,7 @@ export class DecodedRecord {
  */
 function selectLocal(
   { endpoints }: RecordContent,
-  { health, drains }: ServedState,
+  { health, drains }: HealthRow,
 ): InServiceEndpoints | undefined {
   if (health.down.length === 0 && drains === NO_DRAINS) return undefined
   const { out } = findOutTargets(endpoints, health.down, drains)
@@ -195,7 +186,7 @@ function selectLocal(
 
 /** The data for peers that evaluate it: complete endpoints, and observations. */
 function exportedOf(
-  state: ServedState,
+  state: HealthRow,
   content: RecordContent,
   { exportV2, exportObserved }: RecordForm,
   before: RecordState | undefined,
@@ -219,7 +210,7 @@ function isUnexported({ origin }: StoredRecord, content: RecordContent): boolean
 /** Returns undefined if all targets are in service. */
 function findOut(
   endpoints: readonly Endpoint[],
-  { health, drains: all }: ServedState,
+  { health, drains: all }: HealthRow,
   { isLocalForm }: RecordForm,
 ): OutTargets | undefined {
   // An operator has applied drains to what it wrote in gateway-local form.

@@ -2,11 +2,12 @@ import { systemClock } from '../base/clock.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { nameKey } from '../dns/name/name.ts'
 import type { RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
-import { AddressHealth, type HealthView } from '../health/address-health.ts'
+import { AddressHealth } from '../health/address-health.ts'
 import { type EndpointDrain, isActive, type RecordDrains } from '../health/drain/drain.ts'
 import { findDrains } from '../health/drain/drain-column.ts'
 import { readDrainFile } from '../health/drain/drain-file.ts'
 import { drainOfRecord } from '../health/drain/record-drain.ts'
+import { UNKNOWN_ROW } from '../health/health-table.ts'
 import type { ManifestReading } from '../sources/manifests/read-once.ts'
 import { ZoneOwnership } from '../sources/zone-ownership.ts'
 import { applyRights } from './apply-rights.ts'
@@ -17,6 +18,7 @@ import type { PublishOptions } from './options.ts'
 import type { RecordZone } from './record-zone.ts'
 import type { RRsetSink } from './record-zone-options.ts'
 import { ofSource, sharesOf, siteOf, sourceFileOf } from './same-source.ts'
+import type { ServedView } from './served-health.ts'
 import { sitesOfEndpoints } from './sites-of-endpoints.ts'
 import { composeSoa, SOA_TTL_SECONDS } from './soa.ts'
 import type { OpenZones } from './threaded-zones.ts'
@@ -51,7 +53,7 @@ export class OfflineZones {
    * The health that the configuration states, whatever the present one is: all targets are up, and only
    * annotations drain endpoints.
    */
-  get configuredHealth(): HealthView {
+  get configuredHealth(): ServedView {
     return this.#withDrains(new AddressHealth(), [])
   }
 
@@ -84,7 +86,7 @@ export class OfflineZones {
   }
 
   /** Builds the RRsets of one zone, without its SOA, into `sink`. Returns the zone. */
-  async fill(apex: Uint8Array, sink: RRsetSink, health: HealthView): Promise<RecordZone> {
+  async fill(apex: Uint8Array, sink: RRsetSink, health: ServedView): Promise<RecordZone> {
     const ignored = { onConflict: () => {}, onOut: () => {} }
     const options = { ...this.options, site: siteOf(this.options, this.#all()) }
     const records = createRecordZone(apex, options, { sink, health, ...ignored })
@@ -147,7 +149,7 @@ export class OfflineZones {
   }
 
   /** Adds those of `drains` and of the annotations that are in force now. */
-  #withDrains(health: HealthView, drains: readonly EndpointDrain[]): HealthView {
+  #withDrains(found: AddressHealth, drains: readonly EndpointDrain[]): ServedView {
     const nowMs = systemClock.now()
     const site = siteOf(this.options, this.#all())
     const drainsOf = (record: StoredRecord): RecordDrains => {
@@ -157,10 +159,12 @@ export class OfflineZones {
       return findDrains(record, active, () => this.sitesOf(record))
     }
     return {
-      healthOf: (key) => health.healthOf(key),
-      slowStartOf: (record) => health.slowStartOf(record),
-      drainsOf,
-      subscribe: (listener) => health.subscribe(listener),
+      rowOf: (record) => ({
+        ...UNKNOWN_ROW,
+        record,
+        health: found.healthOf(record.key),
+        drains: drainsOf(record),
+      }),
     }
   }
 }

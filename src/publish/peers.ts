@@ -148,8 +148,8 @@ export class PublisherPeers {
   }
 
   /** As of `MergedSource`. */
-  followDrains(drains: HealthTable): void {
-    this.#merged?.followDrains(drains)
+  followDrains(table: HealthTable): void {
+    this.#merged?.followDrains(table)
   }
 
   /**

@@ -3,8 +3,10 @@ import type { Stops } from '../base/stops.ts'
 import { systemTimers } from '../base/timers.ts'
 import { isLocalZone } from '../dnsrecord/local-zone.ts'
 import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
-import type { AddressHealth, HealthView } from '../health/address-health.ts'
+import type { AddressHealth } from '../health/address-health.ts'
 import type { DrainFeed } from '../health/drain/drain-schedule.ts'
+import type { HealthTable, HealthView } from '../health/health-table.ts'
+import type { Shifts } from '../health/shift/shifts.ts'
 import { LocalExporter } from '../peering/local-exporter.ts'
 import type { PeerStatus } from '../peering/peer-status.ts'
 import { UnexportableRecords } from '../peering/unexportable.ts'
@@ -17,12 +19,13 @@ import { FaultLog } from '../telemetry/fault-log.ts'
 import type { ProblemGroup } from '../telemetry/problems.ts'
 import type { QuorumReport, ShiftReport } from '../telemetry/status.ts'
 import {
+  NAMED_MAX,
   NO_HEALTH_NOTES,
-  openDrains,
   openGroupDrains,
   openHealth,
   openShifts,
   openSlowStart,
+  openTable,
 } from './block-health.ts'
 import { deathRulesOf } from './death-rules.ts'
 import type { DownReasons } from './down-reason.ts'
@@ -56,8 +59,8 @@ interface RecordPipelineParts extends PublisherPeersParts {
 /**
  * The records of a publisher, from their source to its zones:
  *
- *     source ─┬────────────────▶ peers ──┬──────────────────────────────▶ zones
- *             └▶ address health ──▲──────┴▶ drains ▶ shifts ▶ slow start ──▲
+ *     source ─┬────────────────▶ peers ──┬──────────────────▶ zones
+ *             └▶ address health ──┴──────┴▶ health table ──────▲
  */
 export class RecordPipeline {
   readonly #options: PublishOptions
@@ -70,9 +73,10 @@ export class RecordPipeline {
   #health = NO_HEALTH_NOTES
   /** Drains that a cluster has; empty = none, or the source was not read yet. */
   #clusterDrains: readonly DrainFeed[] = []
-  #noteOverrides = (): string => ''
-  #listDrainProblems = (): ProblemGroup[] => []
-  #reportShifts = (): readonly ShiftReport[] => []
+  /** Undefined = it is not open. */
+  #table: HealthTable | undefined
+  /** Undefined = no traffic is shifted. */
+  #shifts: Shifts | undefined
 
   constructor(options: PublishOptions, parts: RecordPipelineParts) {
     this.#options = options
@@ -111,7 +115,7 @@ export class RecordPipeline {
 
   /** The shifts of traffic of the source. */
   get shifts(): readonly ShiftReport[] {
-    return this.#reportShifts()
+    return this.#shifts?.reports() ?? []
   }
 
   /** Returns the decisions of a quorum of sites that made a merged record what it is; '' = none did. */
@@ -122,7 +126,9 @@ export class RecordPipeline {
   /** Returns what the ready page shows about the records; '' = nothing. */
   note(): string {
     const { source } = this.#source ?? {}
-    const notes = [source?.note(), this.#health.note(), this.#noteOverrides(), this.#peers?.note()]
+    const drains = this.#table?.drains.note(NAMED_MAX)
+    const shifts = this.#shifts?.note(NAMED_MAX)
+    const notes = [source?.note(), this.#health.note(), drains, shifts, this.#peers?.note()]
     return notes.filter((note) => note).join('; ')
   }
 
@@ -141,7 +147,10 @@ export class RecordPipeline {
     })
     const foreign = { kind: 'foreign-name', of: name, count: problems.length, problems } as const
     const ofPeers = this.#peers?.problemGroups(name) ?? []
-    const ofHealth = [...this.#health.problemGroups(), ...this.#listDrainProblems()]
+    const ofHealth = [
+      ...this.#health.problemGroups(),
+      ...(this.#table?.drains.problemGroups() ?? []),
+    ]
     return [...ofSource, foreign, ...ofPeers, ...ofHealth]
   }
 
@@ -237,17 +246,16 @@ export class RecordPipeline {
     const feeds = [...this.#clusterDrains, groupDrains].filter((feed) => feed !== undefined)
     const isInCluster = source.cluster !== undefined
     const drains = { file, feeds, isInCluster, site, sitesOf }
-    const drained = await openDrains(records, found, drains, parts)
-    this.#peers?.followDrains(drained.health)
+    const table = await openTable(records, found, drains, parts)
+    this.#peers?.followDrains(table)
     // In the gateway-local form, no traffic is chosen.
     const isLocal = this.#options.zones.every(isLocalZone)
     const shiftFile = sourceFileOf('shiftFile', place, group.options)
-    const shifted = isLocal ? undefined : openShifts(records, drained.health, shiftFile, parts)
-    this.#listDrainProblems = drained.problemGroups
-    this.#noteOverrides = () => [drained.note(), shifted?.note()].filter((note) => note).join('; ')
-    if (shifted !== undefined) this.#reportShifts = shifted.reports
-    const table = shifted?.health ?? drained.health
-    return { records, health: await openSlowStart(records, table, health, parts) }
+    const shifts = isLocal ? undefined : openShifts(records, table, shiftFile, parts)
+    this.#table = table
+    this.#shifts = shifts
+    const slowStart = await openSlowStart(records, table, health, parts)
+    return { records, health: table.with({ shifts, slowStart }) }
   }
 
   /** Returns the exporter to other sites: one for all zones of a source, also over reloads. */

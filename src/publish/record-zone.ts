@@ -6,12 +6,13 @@ import { firstOwnerKey, unpackPlace, unpackSettings } from '../dnsrecord/pack.ts
 import { comparePacked, type PackedDifference } from '../dnsrecord/packed-difference.ts'
 import { isSameOrigin, type RecordChange, type StoredRecord } from '../dnsrecord/record-source.ts'
 import { lowerNameKey } from '../dnsrecord/validate/names.ts'
+import type { HealthRow } from '../health/health-table.ts'
 import { SLOW_START_UNITS } from '../health/slow-start-units.ts'
 import type { EventActor } from '../telemetry/event-log.ts'
 import { buildOwnerSets } from './build-owner-sets.ts'
 import { ContentDigest } from './content-digest.ts'
 import { DeadNames } from './dead-names.ts'
-import { DecodedRecord, isDerived, type OwnerGroup, type ServedState } from './decoded-record.ts'
+import { DecodedRecord, isDerived, type OwnerGroup } from './decoded-record.ts'
 import { defaultsAt } from './default-server.ts'
 import { EndpointTally } from './endpoint-tally.ts'
 import { OutSets } from './out-sets.ts'
@@ -327,7 +328,7 @@ export class RecordZone {
   }
 
   /** True if the data and the conflicts of each owner do not depend on other owners of the record. */
-  #isServedAsIs(state: ServedState): boolean {
+  #isServedAsIs(state: HealthRow): boolean {
     if (!isPlain(state) || this.#isDerived(state.record)) return false
     return unpackSettings(state.record.packed)?.failover === undefined
   }

@@ -1,27 +1,22 @@
 import type { RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
-import { type HealthView, isSameHealth, UNKNOWN_HEALTH } from '../health/address-health.ts'
+import { isSameHealth } from '../health/address-health.ts'
 import { isSameDrains, NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
-import { isSameSlowStart, NO_SLOW_STARTS } from '../health/slow-start-units.ts'
+import { type HealthRow, type HealthView, UNKNOWN_ROW } from '../health/health-table.ts'
+import { isSameSlowStart } from '../health/slow-start-units.ts'
 import type { EventActor } from '../telemetry/event-log.ts'
-import type { ServedState } from './decoded-record.ts'
 
 /** The health with which a record is served, and what else changes its endpoints' shares. */
-type ServedHealth = Omit<ServedState, 'record'>
+type ServedHealth = Omit<HealthRow, 'record'>
 
-/** That of a record that no probe reports on, without drains, slow starts and shift. */
-const UNKNOWN: ServedHealth = {
-  health: UNKNOWN_HEALTH,
-  slowStart: NO_SLOW_STARTS,
-  drains: NO_DRAINS,
-  shift: undefined,
-}
+export type ServedView = Pick<HealthView, 'rowOf'>
 
-export type ServedView = Pick<HealthView, 'healthOf' | 'slowStartOf' | 'drainsOf' | 'shiftOf'>
+/** Nothing is known of any record. */
+export const NOTHING_KNOWN: ServedView = { rowOf: (record) => withRecord(record, UNKNOWN_ROW) }
 
 /** The health with which the records of a zone are served, beside the current one. */
 export class ServedHealths {
   readonly #view: ServedView
-  /** By key of the record; missing = UNKNOWN. */
+  /** By key of the record; missing = UNKNOWN_ROW. */
   readonly #served = new Map<string, ServedHealth>()
 
   constructor(view: ServedView) {
@@ -46,22 +41,18 @@ export class ServedHealths {
   }
 
   /** The state in which the record is served. */
-  servedState(record: StoredRecord): ServedState {
-    return withRecord(record, this.#served.get(record.key) ?? UNKNOWN)
+  servedState(record: StoredRecord): HealthRow {
+    return withRecord(record, this.#served.get(record.key) ?? UNKNOWN_ROW)
   }
 
   /** The current state of the record. */
-  nextState(record: StoredRecord): ServedState {
-    const { key } = record
-    const view = this.#view
-    const health = view.healthOf(key)
-    const [slowStart, drains] = [view.slowStartOf(record), view.drainsOf(record)]
-    return { record, health, slowStart, drains, shift: view.shiftOf?.(record) }
+  nextState(record: StoredRecord): HealthRow {
+    return this.#view.rowOf(record)
   }
 
   /** Notes the state in which a record is served from now on; undefined = it is removed. */
-  note(key: string, state: ServedState | undefined): void {
-    if (state === undefined || isSameServedHealth(state, UNKNOWN)) {
+  note(key: string, state: HealthRow | undefined): void {
+    if (state === undefined || isSameServedHealth(state, UNKNOWN_ROW)) {
       this.#served.delete(key)
       return
     }
@@ -85,7 +76,7 @@ export class ServedHealths {
   }
 }
 
-function withRecord(record: StoredRecord, served: ServedHealth): ServedState {
+function withRecord(record: StoredRecord, served: ServedHealth): HealthRow {
   // Fields are listed by name, because properties after a spread cost a microsecond.
   const { health, slowStart, drains, shift } = served
   return { record, health, slowStart, drains, shift }

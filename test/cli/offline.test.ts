@@ -5,6 +5,7 @@ import { InputError } from '../../src/base/errors.ts'
 import { loadOffline, type OfflineRequest, type OfflineServer } from '../../src/cli/offline.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import { scanAddress } from '../../src/dns/text/address.ts'
+import type { RRsetSink } from '../../src/publish/record-zone-options.ts'
 import { lineBufferTo } from '../support/line-buffer.ts'
 import { composeMmdb } from '../support/mmdb.ts'
 import { show, transaction } from '../support/transaction.ts'
@@ -116,13 +117,9 @@ t.test('the zones of a block can be built without serving them', async (t) => {
     (await zones.recordsOf(apex)).map(({ key }) => key),
     ['docs/one'],
   )
-  const { health } = await zones.read()
   const types: number[] = []
-  await zones.fill(
-    apex,
-    { put: (_, { type }) => types.push(type), remove() {}, declare() {} },
-    health,
-  )
+  const sink: RRsetSink = { put: (_, { type }) => types.push(type), remove() {}, declare() {} }
+  await zones.fill(apex, sink, zones.configuredHealth)
   t.strictSame(types, [2, 1])
 })
 

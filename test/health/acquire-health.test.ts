@@ -1,9 +1,10 @@
 import t from 'tap'
 import { ResourceRegistry } from '../../src/base/resource-registry.ts'
 import { acquireSlowStart } from '../../src/health/acquire-health.ts'
+import type { HealthTable } from '../../src/health/health-table.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { SLOW_START_STEPS } from '../support/slow-start-share.ts'
-import { recordOf, TestSource } from './stage.ts'
+import { recordOf, TestSource, tableOf } from './stage.ts'
 
 const DURATION_MS = 100_000
 const up = recordOf('a', ['192.0.2.1=10', '192.0.2.2=10'])
@@ -15,8 +16,12 @@ t.test('a slow start continues over a reload, with the same source or another', 
   const log = { debug: note, info: note, warning: note, error: note }
   const common = { clock, timers, log }
   const resources = new ResourceRegistry()
-  const take = (source: TestSource, durationMs = DURATION_MS, name = 'manifests') =>
-    acquireSlowStart(name, { source, health: source.health, durationMs, ...common }, '', resources)
+  const tables = new Map<TestSource, HealthTable>()
+  const take = (source: TestSource, durationMs = DURATION_MS, name = 'manifests') => {
+    const table = tables.get(source) ?? tableOf(source, common)
+    tables.set(source, table)
+    return acquireSlowStart(name, { source, table, durationMs, ...common }, '', resources)
+  }
   const source = new TestSource()
   source.put({ ...up, down: ['192.0.2.1'] }, recordOf('b', ['192.0.2.1=1', '192.0.2.2=1']))
   const before = take(source)

@@ -5,7 +5,7 @@ import { ResourceRegistry } from '../../src/base/resource-registry.ts'
 import { acquireSlowStart } from '../../src/health/acquire-health.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { SLOW_START_STEPS } from '../support/slow-start-share.ts'
-import { recordOf, TestSource } from './stage.ts'
+import { recordOf, TestSource, tableOf } from './stage.ts'
 
 const DURATION_MS = 100_000
 const STEP_MS = DURATION_MS / SLOW_START_STEPS
@@ -20,7 +20,8 @@ function start(path: string, wallMs: number, source = new TestSource()) {
   const lines: string[] = []
   const note = (text: string): void => void lines.push(text)
   const log = { debug: note, info: note, warning: note, error: note }
-  const options = { source, health: source.health, durationMs: DURATION_MS, clock, timers, log }
+  const table = tableOf(source, { clock, timers, log })
+  const options = { source, table, durationMs: DURATION_MS, clock, timers, log }
   const { item, release } = acquireSlowStart('test', options, path, new ResourceRegistry())
   const pass = async (milliseconds: number): Promise<void> => {
     clock.monotonicMs += milliseconds
@@ -29,7 +30,7 @@ function start(path: string, wallMs: number, source = new TestSource()) {
   }
   const units = () => {
     const record = source.find('default/a')
-    const isDown = item.healthOf('default/a').down.length > 0
+    const isDown = source.health.healthOf('default/a').down.length > 0
     if (record === undefined || isDown) return []
     return item.slowStartOf(record).map((rising) => rising.units)
   }

@@ -5,7 +5,7 @@ import { SETTLE_MS, SlowStart, slowStartUnits } from '../../src/health/slow-star
 import { SLOW_START_UNITS, type SlowStartUnits } from '../../src/health/slow-start-units.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { SLOW_START_STEPS } from '../support/slow-start-share.ts'
-import { recordOf, type TestRecord, TestSource } from './stage.ts'
+import { recordOf, type TestRecord, TestSource, tableOf } from './stage.ts'
 
 const DURATION_MS = 100_000
 const STEP_MS = DURATION_MS / SLOW_START_STEPS
@@ -28,16 +28,17 @@ function stage(...records: readonly TestRecord[]) {
   const timers = new FakeTimers()
   const note = (): void => {}
   const log = { debug: note, info: note, warning: note, error: note }
+  const table = tableOf(source, { clock, timers, log })
   const ramp = new SlowStart({
     source,
-    health: source.health,
+    table,
     durationMs: DURATION_MS,
     clock,
     timers,
     log,
   })
   const batches: ReadonlySet<string>[] = []
-  ramp.subscribe((keys) => batches.push(keys))
+  table.subscribe((keys) => batches.push(keys))
   const pass = async (milliseconds: number): Promise<void> => {
     clock.monotonicMs += milliseconds
     await timers.advance(milliseconds)
@@ -46,14 +47,14 @@ function stage(...records: readonly TestRecord[]) {
   const slowStartOf = (key: string): readonly SlowStartUnits[] => {
     const record = source.find(key)
     if (record === undefined) return []
-    const { down } = ramp.healthOf(key)
-    const content = { ...record, down, drains: ramp.drainsOf(record) }
+    const { health, drains } = table.rowOf(record)
+    const content = { ...record, down: health.down, drains }
     const { are } = compareServed(content, content)
     return ramp.slowStartOf(record).filter(({ address }) => are.has(address))
   }
   const unitsOf = (key: string) => slowStartOf(key).map(({ units }) => units)
   const risesIn = (key: string) => slowStartOf(key).map(({ address }) => address)
-  return { source, ramp, batches, pass, slowStartOf, unitsOf, risesIn, timers }
+  return { source, table, ramp, batches, pass, slowStartOf, unitsOf, risesIn, timers }
 }
 
 const up = recordOf('a', ['192.0.2.1=10', '192.0.2.2=10'])
@@ -92,7 +93,7 @@ t.test('many addresses in slow start are one change per step', async (t) => {
 })
 
 t.test('down again, and gone, while it rises', async (t) => {
-  const { source, pass, unitsOf, ramp, timers } = stage(down)
+  const { source, table, pass, unitsOf, ramp, timers } = stage(down)
   source.put(up)
   await pass(2 * STEP_MS)
   source.put(down)
@@ -103,6 +104,7 @@ t.test('down again, and gone, while it rises', async (t) => {
   await pass(DURATION_MS)
   t.equal(timers.count, 0)
   ramp.close()
+  table.close()
   t.equal(source.listenerCount, 0)
 })
 

@@ -194,13 +194,13 @@ export async function setUp(t: Test) {
   })
   t.teardown(() => source.close())
   await source.ready()
-  const health = tableOf(source, { ...common, found: source.found })
+  const table = tableOf(source, { ...common, found: source.found })
   const changes: RecordChange[] = []
   source.subscribe((batch) => changes.push(...batch))
   /** `key address,address`, in order; `-` before an address that is down. */
   const serves = (): string[] => {
     const printOne = (one: StoredRecord): string => {
-      return printRecord(one, health.healthOf(one.key).down)
+      return printRecord(one, table.rowOf(one).health.down)
     }
     return [...source.records()].map(printOne).sort()
   }
@@ -208,7 +208,7 @@ export async function setUp(t: Test) {
     clock.pass(milliseconds)
     await timers.advance(milliseconds)
   }
-  return { source, health, own, peer, changes, serves, pass, clock, timers, log, lines }
+  return { source, table, own, peer, changes, serves, pass, clock, timers, log, lines }
 }
 
 function printRecord({ key, packed }: StoredRecord, down: readonly string[]): string {

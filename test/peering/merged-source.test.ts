@@ -92,9 +92,9 @@ t.test('a host that a peer alone has is served, and goes with it', async (t) => 
 })
 
 t.test('health is that of each record', async (t) => {
-  const { own, peer, serves, source, health } = await setUp(t)
+  const { own, peer, serves, source, table } = await setUp(t)
   const seen: string[][] = []
-  health.subscribe((keys) => seen.push([...keys]))
+  table.subscribe((keys) => seen.push([...keys]))
   const say = (health: PeerEndpoint['health']): void => {
     const common = { rootHost: APP, dnsName: APP, targets: ['198.51.100.1'] }
     peer.endpointsOf.set(APP, [endpoint({ ...common, health })])
@@ -111,7 +111,7 @@ t.test('health is that of each record', async (t) => {
   t.strictSame(serves(), ['a/own -192.0.2.1', `${THEIRS} 198.51.100.1`])
   t.strictSame(seen, [['a/own'], [THEIRS], [THEIRS]])
   peer.say(APP)
-  t.strictSame([...health.recordKeys], ['a/own'])
+  t.strictSame([...table.recordKeys()], ['a/own'])
 })
 
 t.test('an endpoint of v1 whose target we have too is left out', async (t) => {
@@ -238,9 +238,9 @@ t.test(
 )
 
 t.test('an endpoint of a peer that was down gets a slow start', async (t) => {
-  const { source, health, peer, pass, clock, timers, log } = await setUp(t)
+  const { source, table, peer, pass, clock, timers, log } = await setUp(t)
   const durationMs = 100_000
-  const ramp = new SlowStart({ source, health, durationMs, clock, timers, log })
+  const ramp = new SlowStart({ source, table, durationMs, clock, timers, log })
   t.teardown(() => ramp.close())
   const say = (health: PeerEndpoint['health']): void => {
     const common = { rootHost: APP, dnsName: `x.${APP}`, weight: 10, sinceSeconds: 1 }
@@ -271,9 +271,9 @@ t.test('an endpoint of a peer that was down gets a slow start', async (t) => {
 t.test(
   'a slow start of ours continues when a host gets its first peer or loses its last',
   async (t) => {
-    const { source, health, own, peer, pass, clock, timers, log } = await setUp(t)
+    const { source, table, own, peer, pass, clock, timers, log } = await setUp(t)
     const durationMs = 100_000
-    const ramp = new SlowStart({ source, health, durationMs, clock, timers, log })
+    const ramp = new SlowStart({ source, table, durationMs, clock, timers, log })
     t.teardown(() => ramp.close())
     const rising = () => ramp.slowStartOf(source.find('a/own')!)
     const at = (units: number) => [{ address: '192.0.2.1', units }]

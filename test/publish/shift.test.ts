@@ -2,13 +2,12 @@ import t from 'tap'
 import { Random } from '../../src/base/random.ts'
 import { RRType } from '../../src/dns/iana/types.ts'
 import { Response } from '../../src/dns/message/response.ts'
-import type { StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { Shifts } from '../../src/health/shift/shifts.ts'
 import { ImageSink } from '../../src/publish/image-sink.ts'
 import { SteeringTable } from '../../src/steering/table.ts'
 import { ZoneImage } from '../../src/zone/image/writer.ts'
 import { ZoneAnswerer } from '../../src/zone/lookup/answer.ts'
-import { TestSource } from '../health/stage.ts'
+import { TestSource, tableOf } from '../health/stage.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { question, wire } from '../support/zone-names.ts'
 import { APEX, type Given, record, zone } from './record-zone-stage.ts'
@@ -25,10 +24,11 @@ function serve(...givens: Given[]) {
   const log = { debug: note, info: note, warning: note, error: note }
   const source = new TestSource()
   source.put(...givens.map(record))
-  const shifts = new Shifts({ source, health: source.health, clock, timers, log })
-  const shiftOf = (found: StoredRecord) => shifts.shiftOf(found)
-  const { records, sink, conflicts } = zone({}, Object.assign(source.health, { shiftOf }))
-  shifts.subscribe((keys) => {
+  const table = tableOf(source, { clock, timers, log })
+  const shifts = new Shifts({ source, table, clock, timers, log })
+  const { rowOf } = table.with({ shifts })
+  const { records, sink, conflicts } = zone({}, Object.assign(source.health, { rowOf }))
+  table.subscribe((keys) => {
     const changed = [...keys].map((key) => source.find(key)!)
     records.apply(changed.map((one) => ({ before: one, after: one })))
   })

@@ -12,7 +12,7 @@ import { scanGeoCode } from '../../src/geo/code.ts'
 import { UNKNOWN_LOCATION } from '../../src/geo/location.ts'
 import type { Locator } from '../../src/geo/locator.ts'
 import { type Net, scanNet } from '../../src/geo/net.ts'
-import { AddressHealth, type HealthView } from '../../src/health/address-health.ts'
+import type { HealthView } from '../../src/health/health-table.ts'
 import { AnswerEvents } from '../../src/publish/answer-events.ts'
 import { OfferedVersions } from '../../src/publish/offered-versions.ts'
 import { NO_PEERING, type PublishOptions } from '../../src/publish/options.ts'
@@ -26,6 +26,7 @@ import { ZoneVersions } from '../../src/xfr/zone-versions.ts'
 import { ZoneImage } from '../../src/zone/image/writer.ts'
 import { ZoneAnswerer } from '../../src/zone/lookup/answer.ts'
 import { FakeTimers } from '../support/setup.ts'
+import { TestHealth } from '../support/test-health.ts'
 import { transaction } from '../support/transaction.ts'
 import { until } from '../support/until.ts'
 import { linesOf } from '../support/zone-lines.ts'
@@ -81,7 +82,7 @@ function aliases(): StoredRecord {
 
 /** Zones over a source and over classes that wait for the test. */
 async function stage(
-  health: HealthView = new AddressHealth(),
+  health: HealthView = new TestHealth(),
   timers: Timers = systemTimers,
   settings?: PublishOptions['settings'],
 ) {
@@ -210,7 +211,7 @@ t.test('a zone that another block takes meanwhile takes its records along', asyn
 })
 
 t.test('queries get their turn while many names die, and all die at once', async (t) => {
-  const health = new AddressHealth()
+  const health = new TestHealth()
   const { put, ask, build } = await stage(health, systemTimers, {
     allDown: 'closed',
     sticky: undefined,
@@ -237,7 +238,7 @@ t.test('queries get their turn while many names die, and all die at once', async
 })
 
 /** A health table whose change arrives in parts. */
-class PartialHealth extends AddressHealth {
+class PartialHealth extends TestHealth {
   isChanging = false
 }
 

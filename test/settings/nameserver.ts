@@ -7,12 +7,12 @@ import { printRdata } from '../../src/dns/rdata/index.ts'
 import type { Endpoint } from '../../src/dnsrecord/dns-record.ts'
 import { printHost } from '../../src/dnsrecord/print-endpoint.ts'
 import type { RecordSource, StoredRecord } from '../../src/dnsrecord/record-source.ts'
-import { AddressHealth, type HealthView } from '../../src/health/address-health.ts'
+import { AddressHealth } from '../../src/health/address-health.ts'
 import { DrainFile } from '../../src/health/drain/drain-file.ts'
 import { CLUSTER_ONLY, type DrainFeed } from '../../src/health/drain/drain-schedule.ts'
 import { GroupDrains } from '../../src/health/drain/group-drains.ts'
 import { GroupLookup } from '../../src/health/drain/group-lookup.ts'
-import { HealthTable } from '../../src/health/health-table.ts'
+import { HealthTable, type HealthView } from '../../src/health/health-table.ts'
 import type { PeerObserver } from '../../src/health/observed-addresses.ts'
 import { ProbePolicy } from '../../src/health/probes/probe-policy.ts'
 import { Shifts } from '../../src/health/shift/shifts.ts'
@@ -111,13 +111,17 @@ export async function serve(given: Given): Promise<Nameserver> {
   })
   file?.close()
   await table.drains.ready
-  const shifts = new Shifts({ source: merged ?? own, health: table, ...parts })
+  const shifts = new Shifts({ source: merged ?? own, table, ...parts })
   const slowStart = new SlowStart({
-    ...{ source: merged ?? own, health: shifts, durationMs: 60_000, known: knownOf(given) },
+    ...{ source: merged ?? own, table, durationMs: 60_000, known: knownOf(given) },
     ...parts,
   })
   await slowStart.ready
-  const zone = new Zone('k.example.com.', slowStart, { site, lines, allDown })
+  const zone = new Zone('k.example.com.', table.with({ shifts, slowStart }), {
+    site,
+    lines,
+    allDown,
+  })
   zone.fill([...(merged ?? own).records()].filter((one) => own.isInZone(one, 'k.example.com')))
   const kdrnt = new Zone('kdrnt.', table, { site, lines, allDown: OPEN, exporter })
   kdrnt.fill([...own.records()].filter((one) => own.isInZone(one, 'kdrnt')))

@@ -2,7 +2,6 @@ import { systemTimers } from '../../src/base/timers.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import type { RecordChange, RecordSource } from '../../src/dnsrecord/record-source.ts'
 import { LOCATOR } from '../../src/geo/locator.ts'
-import { AddressHealth } from '../../src/health/address-health.ts'
 import { NO_FALLTHROUGH } from '../../src/plugin/arguments/fallthrough.ts'
 import type { Directive } from '../../src/plugin/directive.ts'
 import { bind } from '../../src/plugins/bind/setup.ts'
@@ -12,6 +11,7 @@ import { AnswerEvents } from '../../src/publish/answer-events.ts'
 import { OfferedVersions } from '../../src/publish/offered-versions.ts'
 import { NO_PEERING, type PublishOptions } from '../../src/publish/options.ts'
 import { SerialIndex } from '../../src/publish/serials/serial-index.ts'
+import { NOTHING_KNOWN } from '../../src/publish/served-health.ts'
 import { ThreadedZones } from '../../src/publish/threaded-zones.ts'
 import { PublishedZones } from '../../src/publish/zones.ts'
 import { ZoneOwnership } from '../../src/sources/zone-ownership.ts'
@@ -62,7 +62,7 @@ const stress: Directive = {
       const zones = new PublishedZones(options, {
         image,
         table,
-        health: new AddressHealth(),
+        health: { ...NOTHING_KNOWN, subscribe: () => () => {} },
         serials: new SerialIndex(),
         versions: new OfferedVersions(image, offered, offered.source()),
         events: new AnswerEvents({ source: '', others: undefined, find: () => undefined }),

@@ -2,20 +2,20 @@ import { printType } from '../../src/dns/iana/types.ts'
 import { printName, scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import type { RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
-import { AddressHealth } from '../../src/health/address-health.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
 import { ObjectSink } from '../../src/kube/object-sink.ts'
 import { labelOf, metadataOf } from '../../src/operator/record/fields.ts'
 import type { OwnerSet, ZoneSettings } from '../../src/publish/owner-set.ts'
 import { RecordZone } from '../../src/publish/record-zone.ts'
 import { ClusterStore } from '../../src/sources/kubernetes/cluster-store.ts'
+import { TestHealth } from './test-health.ts'
 
 const APEX = scanName('k.example.com.')!
 const ZONE_LABEL = 'kuadrant.io/coredns-zone-name'
 
 /** What a nameserver serves of the objects of a cluster: the real store and RRset building. */
 export class ClusterServer {
-  readonly health = new AddressHealth()
+  readonly health = new TestHealth()
   readonly store = new ClusterStore(this.health)
   /** By `owner TYPE`. */
   readonly sets = new Map<string, OwnerSet>()

@@ -4,9 +4,10 @@ import { AddressHealth, type Finding } from '../../src/health/address-health.ts'
 import type { RecordDrains } from '../../src/health/drain/drain.ts'
 import { findDrains } from '../../src/health/drain/drain-column.ts'
 import { scanDrains } from '../../src/health/drain/drain-text.ts'
+import type { HealthRow } from '../../src/health/health-table.ts'
 import { NO_SLOW_STARTS, type SlowStartUnits } from '../../src/health/slow-start-units.ts'
 
-/** A table of address health that the test fills. */
+/** The health of records that the test fills. */
 export class TestHealth extends AddressHealth {
   /** By key of the record. */
   readonly slowStarts = new Map<string, readonly SlowStartUnits[]>()
@@ -27,11 +28,14 @@ export class TestHealth extends AddressHealth {
     this.#findings.set(recordKey, findings)
   }
 
-  override slowStartOf({ key }: StoredRecord): readonly SlowStartUnits[] {
-    return this.slowStarts.get(key) ?? NO_SLOW_STARTS
+  /** See `HealthView`. */
+  rowOf(record: StoredRecord): HealthRow {
+    const slowStart = this.slowStarts.get(record.key) ?? NO_SLOW_STARTS
+    const health = this.healthOf(record.key)
+    return { record, health, drains: this.drainsOf(record), shift: undefined, slowStart }
   }
 
-  override drainsOf(record: StoredRecord): RecordDrains {
+  drainsOf(record: StoredRecord): RecordDrains {
     const { drains, faults } = scanDrains(this.drains.join('\n'), 'drains')
     if (faults[0] !== undefined) throw faults[0]
     const sitesOf = () => unpackRecord(record.packed).endpoints.map(() => this.sites)

@@ -36,10 +36,7 @@ export interface DrainColumnOptions {
   readonly onChange: (keys: ReadonlySet<string>) => void
 }
 
-/**
- * Records that listeners get at a time. They build the RRsets of these records at once, which takes some
- * milliseconds.
- */
+/** Records that are announced at a time. Their RRsets are built at once, which takes some milliseconds. */
 const PART_RECORDS = 64
 
 /** The drains of a record in one of its versions. */

@@ -44,9 +44,9 @@ export function acquireShifts(
   parts: AcquireShiftsParts,
 ): ResourceLease<Shifts> {
   const { name, path, resources } = parts
-  const { source, health } = options
+  const { source, table } = options
   const prefix = `${name}\n`
-  const key = `${prefix}${path}\n${numberOf(source, resources)}\n${numberOf(health, resources)}`
+  const key = `${prefix}${path}\n${numberOf(source, resources)}\n${numberOf(table, resources)}`
   return resources.acquire(StoredShifts, key, () => {
     const others = resources.withPrefix(StoredShifts, prefix)
     const known = others.flatMap((other) => [...other.shifts()])

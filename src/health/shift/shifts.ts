@@ -8,10 +8,8 @@ import type { ShiftPlan } from '../../dnsrecord/settings.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { ShiftReport } from '../../telemetry/status.ts'
-import type { ListedHealth, RecordHealth } from '../address-health.ts'
-import type { RecordDrains } from '../drain/drain.ts'
 import { findOutTargets } from '../drain/drained-targets.ts'
-import type { SlowStartUnits } from '../slow-start-units.ts'
+import type { HealthTable } from '../health-table.ts'
 import {
   type KnownShift,
   type Progress,
@@ -29,7 +27,8 @@ const FORGET_MS = 10 * 60_000
 export interface ShiftsOptions {
   /** The records that are served. */
   readonly source: RecordSource
-  readonly health: ListedHealth
+  /** Receives the shifts of the records. */
+  readonly table: HealthTable
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
@@ -62,20 +61,19 @@ interface Shift {
  * A shift belongs to a plan and a host, not to a record: a host that gets its first peer, or loses
  * its last one, changes to another record. Records of a host with the same plan move together.
  */
-export class Shifts implements ListedHealth {
+export class Shifts {
   readonly #options: ShiftsOptions
   readonly #guarded: Guarded
   /** By host and plan. */
   readonly #shifts = new Map<string, Shift>()
   readonly #byRecord = new Map<string, { readonly shift: Shift; readonly plan: ShiftPlan }>()
-  readonly #listeners = new Set<(keys: ReadonlySet<string>) => void>()
   readonly #stops: readonly (() => void)[]
   #stopTimer = (): void => {}
   /** True: something changed since the last `#noteChange`. */
   #isChanged = false
 
   constructor(options: ShiftsOptions) {
-    const { source, health, log, clock, known = [] } = options
+    const { source, table, log, clock, known = [] } = options
     this.#options = options
     this.#guarded = guarding(log, 'Shifting traffic')
     for (const { hostKey, plan, progress, sinceMs } of known) {
@@ -88,44 +86,18 @@ export class Shifts implements ListedHealth {
     }
     this.#stops = [
       source.subscribe((changes) => this.#apply(changes)),
-      health.subscribe((keys) => void this.#guarded(() => this.#applyHealth(keys))),
+      table.follow((keys) => void this.#guarded(() => this.#takeFacts(keys))),
     ]
     this.#noteChange()
-  }
-
-  get recordKeys(): Iterable<string> {
-    return this.#options.health.recordKeys
-  }
-
-  healthOf(key: string): RecordHealth {
-    return this.#options.health.healthOf(key)
-  }
-
-  slowStartOf(record: StoredRecord): readonly SlowStartUnits[] {
-    return this.#options.health.slowStartOf(record)
-  }
-
-  drainsOf(record: StoredRecord): RecordDrains {
-    return this.#options.health.drainsOf(record)
   }
 
   shiftOf({ key }: StoredRecord): ShiftState | undefined {
     return this.#byRecord.get(key)?.shift.state
   }
 
-  get isChanging(): boolean {
-    return this.#options.health.isChanging === true
-  }
-
-  subscribe(listener: (keys: ReadonlySet<string>) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
-
   close(): void {
     for (const stop of this.#stops) stop()
     this.#stopTimer()
-    this.#listeners.clear()
   }
 
   /** The current shifts, for `known`. */
@@ -178,17 +150,16 @@ export class Shifts implements ListedHealth {
     // The listeners read these records anyway, once they hear of the changes.
     for (const { before, after } of changes) changed.delete((after ?? before)!.key)
     this.#noteChange()
-    this.#notify(changed)
+    this.#options.table.announce(changed)
   }
 
-  #applyHealth(keys: ReadonlySet<string>): void {
-    const changed = new Set(keys)
+  /** Adds the keys of records whose shift is reverted. */
+  #takeFacts(keys: Set<string>): void {
     for (const key of keys) {
       const record = this.#byRecord.has(key) ? this.#options.source.find(key) : undefined
       if (record === undefined) continue
-      for (const other of this.#check(record)) changed.add(other)
+      for (const other of this.#check(record)) keys.add(other)
     }
-    this.#notify(changed)
   }
 
   /** Adds a record to its shift, which begins or continues. */
@@ -272,10 +243,9 @@ export class Shifts implements ListedHealth {
 
   /** Returns why a target of the shift is out of service; '' = none is. */
   #findOut(record: StoredRecord, { to }: ShiftPlan): string {
-    const { down } = this.healthOf(record.key)
-    const drains = this.drainsOf(record)
+    const { health, drains } = this.#options.table.rowOf(record)
     const { endpoints } = unpackRecord(record.packed)
-    const { out, drained } = findOutTargets(endpoints, down, drains)
+    const { out, drained } = findOutTargets(endpoints, health.down, drains)
     for (const [i, { setIdentifier, type, rdata }] of endpoints.entries()) {
       if (setIdentifier !== to) continue
       for (const index of out[i]!) {
@@ -301,11 +271,7 @@ export class Shifts implements ListedHealth {
       for (const key of shift.keys) changed.add(key)
     }
     this.#noteChange()
-    this.#notify(changed)
-  }
-
-  #notify(keys: ReadonlySet<string>): void {
-    if (keys.size > 0) for (const listener of this.#listeners) listener(keys)
+    this.#options.table.announce(changed)
   }
 
   /** Stores the shifts, and waits for the next step. */

@@ -10,7 +10,7 @@ import { type RecordOrigin, recordId, StoredRecord } from '../../dnsrecord/recor
 import { UNKNOWN_HEALTH } from '../../health/address-health.ts'
 import { type EndpointDrain, isActive, NO_DRAINS } from '../../health/drain/drain.ts'
 import { drainAll, drainBySetting } from '../../health/drain/record-drain.ts'
-import { NO_SLOW_STARTS } from '../../health/slow-start-units.ts'
+import { UNKNOWN_ROW } from '../../health/health-table.ts'
 import { listTargets, type PeerEndpoint, printTargets } from '../../peering/peer-endpoint.ts'
 import type { SiteRecord } from '../../peering/site-records.ts'
 import { toCanonical, toPeerEndpoint } from '../../peering/to-peer-endpoint.ts'
@@ -103,11 +103,10 @@ function buildSets(records: readonly HostRecord[], site: string): OwnerSet[] {
       declare: () => {},
     },
     health: {
-      healthOf: (key) => ({ ...UNKNOWN_HEALTH, down: byKey.get(key)!.down }),
-      slowStartOf: () => NO_SLOW_STARTS,
-      drainsOf: ({ key }) => {
-        const { endpoints, drain } = byKey.get(key)!
-        return drain === undefined ? NO_DRAINS : drainAll(endpoints, drain)
+      rowOf: (record) => {
+        const { endpoints, down, drain } = byKey.get(record.key)!
+        const drains = drain === undefined ? NO_DRAINS : drainAll(endpoints, drain)
+        return { ...UNKNOWN_ROW, record, health: { ...UNKNOWN_HEALTH, down }, drains }
       },
     },
     onConflict: () => {},

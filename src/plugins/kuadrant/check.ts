@@ -5,7 +5,6 @@ import { InputError, type Position } from '../../base/errors.ts'
 import { nameKey, printName } from '../../dns/name/name.ts'
 import { isLocalZone } from '../../dnsrecord/local-zone.ts'
 import type { GeoCoverage } from '../../geo/classes/coverage.ts'
-import { AddressHealth } from '../../health/address-health.ts'
 import { PROBE_STATES } from '../../health/probes/state-text.ts'
 import { SHIFT_STATE } from '../../health/shift/shift-text.ts'
 import { SLOW_START_STATE } from '../../health/slow-start-text.ts'
@@ -27,6 +26,7 @@ import { RecordPlaces } from '../../publish/locate.ts'
 import { checkKey, findUnsigned } from '../../publish/peer-key.ts'
 import { ofSource, sharesOf, siteOf } from '../../publish/same-source.ts'
 import { SERIALS } from '../../publish/serials/serial-text.ts'
+import { NOTHING_KNOWN } from '../../publish/served-health.ts'
 import { digestOfShape } from '../../publish/shape.ts'
 import { loadSnapshot } from '../../publish/snapshot/load.ts'
 import {
@@ -119,7 +119,7 @@ function checkRecords(
   const faults = findAliasLoops(records, places)
   const { source } = options
   // Health does not affect conflicts.
-  const health = new AddressHealth()
+  const health = NOTHING_KNOWN
   for (const apex of options.zones) {
     mailboxOf(apex, options, (text) => warn(new InputError(options.rnamePosition, text)))
     const zone = { apex, key: nameKey(apex) }

@@ -37,17 +37,17 @@ function stage(record: StoredRecord, site = '', sites: readonly (readonly string
   const log = { debug: info, info, warning: info, error: info }
   const means = { clock, timers, log }
   const sitesOf = () => sites
-  const health = tableOf(source, { site, sitesOf, ...means })
-  const { drains: drained } = health
-  const ramp = new SlowStart({ source, health, durationMs: 100_000, ...means })
+  const table = tableOf(source, { site, sitesOf, ...means })
+  const { drains: drained } = table
+  const ramp = new SlowStart({ source, table, durationMs: 100_000, ...means })
   const batches: string[] = []
-  ramp.subscribe((keys) => batches.push([...keys].join(' ')))
+  table.subscribe((keys) => batches.push([...keys].join(' ')))
   const pass = async (milliseconds: number): Promise<void> => {
     clock.pass(milliseconds)
     await timers.advance(Math.max(0, milliseconds))
   }
   const drainedNow = () => {
-    const { endpoints } = ramp.drainsOf(source.find('default/a')!)
+    const { endpoints } = drained.drainsOf(source.find('default/a')!)
     return [...endpoints.keys()].filter((i) => endpoints[i]!.size > 0)
   }
   const slowNow = () => ramp.slowStartOf(source.find('default/a')!).map(({ address }) => address)

@@ -28,18 +28,18 @@ function stageAt(clock: FakeClock, path: string, records: readonly TestRecord[])
     return []
   }
   const means = { clock, timers, log }
-  const health = tableOf(source, { file, sitesOf, ...means })
-  const { drains: drained } = health
+  const table = tableOf(source, { file, sitesOf, ...means })
+  const { drains: drained } = table
   const ramp = new SlowStart({
     source,
-    health,
+    table,
     durationMs: DURATION_MS,
     clock,
     timers,
     log,
   })
   const batches: string[] = []
-  ramp.subscribe((keys) => batches.push([...keys].sort().join(' ')))
+  table.subscribe((keys) => batches.push([...keys].sort().join(' ')))
   const pass = async (milliseconds: number): Promise<void> => {
     clock.pass(milliseconds)
     await timers.advance(milliseconds)
@@ -50,11 +50,11 @@ function stageAt(clock: FakeClock, path: string, records: readonly TestRecord[])
   }
   /** Indexes of the drained endpoints of a record. */
   const drainedIn = (key: string) => {
-    const { endpoints } = ramp.drainsOf(source.find(key)!)
+    const { endpoints } = drained.drainsOf(source.find(key)!)
     return [...endpoints.keys()].filter((i) => endpoints[i]!.size > 0)
   }
   const slowIn = (key: string) => ramp.slowStartOf(source.find(key)!)
-  return { source, health, drained, file, batches, pass, put, drainedIn, slowIn, ramp, computed }
+  return { source, table, drained, file, batches, pass, put, drainedIn, slowIn, ramp, computed }
 }
 
 const a = recordOf('a', ['192.0.2.1=10', '192.0.2.2=10'])
@@ -107,6 +107,7 @@ t.test(
     const {
       put,
       ramp,
+      table,
       source,
       drained: health,
       drainedIn,
@@ -118,9 +119,9 @@ t.test(
     ] as const) {
       const seen: string[] = []
       let hasEnded = false
-      const unsubscribe = ramp.subscribe((keys) => {
+      const unsubscribe = table.subscribe((keys) => {
         seen.push(...keys)
-        hasEnded = ramp.isChanging !== true
+        hasEnded = !table.isChanging
       })
       await put(text)
       let turns = 0
@@ -148,7 +149,7 @@ t.test('at a start, a drain of many records leaves the event loop to other work'
   const records = Array.from({ length: count }, (_, i) => recordOf(`r${i}`, ['192.0.2.1=10']))
   const path = join(t.testdir({ drains: 'id:192.0.2.1\n' }), 'drains')
   const clock = new SlowClock()
-  const { put, source, health, drained, drainedIn } = stageAt(clock, path, records)
+  const { put, source, table, drained, drainedIn } = stageAt(clock, path, records)
   /** Counts the turns of other work until a part is ready. */
   const turnsUntil = async (ready: Promise<void>): Promise<number> => {
     let turns = 0
@@ -170,7 +171,7 @@ t.test('at a start, a drain of many records leaves the event loop to other work'
   t.ok(inDrains > count / 10, `${inDrains} turns while the drains are applied`)
   const timers = new FakeTimers()
   const how = { durationMs: DURATION_MS, clock, timers, log }
-  const ramp = new SlowStart({ source, health, ...how })
+  const ramp = new SlowStart({ source, table, ...how })
   const inRamp = await turnsUntil(ramp.ready)
   t.ok(inRamp > count / 10, `${inRamp} turns while slow start compares`)
   const kept = records.slice(0, 498).map(({ key }) => key)

@@ -32,10 +32,10 @@ function start({ path = '', source = new TestSource(), drains = '', wallMs = 1_7
   const metrics = new MetricsRegistry()
   const parts = { name: 'test', path, resources: new ResourceRegistry(), metrics }
   const file = drains === '' ? undefined : new DrainFile({ path: drains, clock, timers, log })
-  const health = tableOf(source, { file, clock, timers, log })
-  const { item: shifts, release } = acquireShifts({ source, health, clock, timers, log }, parts)
+  const table = tableOf(source, { file, clock, timers, log })
+  const { item: shifts, release } = acquireShifts({ source, table, clock, timers, log }, parts)
   const heard: string[][] = []
-  shifts.subscribe((keys) => heard.push([...keys]))
+  table.subscribe((keys) => heard.push([...keys]))
   const pass = async (milliseconds: number): Promise<void> => {
     clock.pass(milliseconds)
     await timers.advance(milliseconds)

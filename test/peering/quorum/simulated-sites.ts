@@ -328,7 +328,7 @@ export class SimulatedSite {
     const found = (health: string): string[] => {
       return this.ids.filter((id) => this.foundOf(id) === health).map(addressOf)
     }
-    const drains = this.#table?.drainsOf(this.#own) ?? NO_DRAINS
+    const drains = this.#table?.drains.drainsOf(this.#own) ?? NO_DRAINS
     const about = { site: this.name, key: RECORD, down: found('down'), up: found('up') }
     const content = unpackRecord(this.#own.packed)
     const endpoints = toPeerEndpoints(content, { ...about, drains, sinceSeconds: 0 })

@@ -1,0 +1,62 @@
+import t from 'tap'
+import { AddressHealth } from '../../src/health/address-health.ts'
+import { Shifts } from '../../src/health/shift/shifts.ts'
+import { record } from '../publish/record-zone-stage.ts'
+import { FakeClock, FakeTimers } from '../support/setup.ts'
+import { TestSource, tableOf } from './stage.ts'
+
+const note = (): void => {}
+const log = { debug: note, info: note, warning: note, error: note }
+
+function stage() {
+  const source = new TestSource()
+  const others = new AddressHealth()
+  const means = { clock: new FakeClock(), timers: new FakeTimers(), log }
+  const table = tableOf(source, { found: [source.health, others], ...means })
+  const heard: string[] = []
+  const follow = (): void => {
+    table.subscribe((keys) => heard.push([...keys].sort().join(' ')))
+  }
+  return { source, others, table, heard, follow, means }
+}
+
+t.test('readers hear of a change once, with what followers derive from it', (t) => {
+  const { others, table, heard, follow } = stage()
+  table.follow((keys) => {
+    if (keys.has('n/a')) keys.add('n/b')
+  })
+  follow()
+  others.add({ recordKey: 'n/a', address: '192.0.2.1', health: 'down' })
+  others.publish()
+  t.strictSame(heard.splice(0), ['n/a n/b'])
+  table.announce(new Set(['n/a']))
+  t.strictSame(heard, ['n/a'], 'a derived change concerns readers only')
+  t.strictSame([...table.recordKeys()], ['n/a'])
+  t.end()
+})
+
+t.test('a reverted shift is announced with the change that reverts it', (t) => {
+  const { source, table, heard, follow, means } = stage()
+  const shifts = new Shifts({ source, table, ...means })
+  const host = 'x.k.example.com'
+  const given = (name: string, address: string) => {
+    const annotations = { 'sextant.io/shift': 'to=new steps=5%,100% bake=10m' }
+    const endpoints = [
+      `${host} A ${address} id=old weight=1`,
+      `${host} A 192.0.2.9 id=new weight=1`,
+    ]
+    return record({ name, rootHost: host, endpoints, annotations })
+  }
+  const [one, two] = [given('one', '192.0.2.1'), given('two', '192.0.2.2')]
+  source.put(one, two)
+  follow()
+  source.health.put('n/one', ['192.0.2.9'])
+  source.health.publish()
+  t.strictSame(heard, ['n/one n/two'])
+  const percentOf = (key: string) => {
+    return table.with({ shifts }).rowOf(source.find(key)!).shift?.percent ?? 'reverted'
+  }
+  t.strictSame(['n/one', 'n/two'].map(percentOf), ['reverted', 'reverted'])
+  t.equal(table.rowOf(source.find('n/two')!).shift, undefined, 'a block without shifts')
+  t.end()
+})
