@@ -34,6 +34,13 @@ function openProfile(): Profile {
   return { name, chains: [{ name, base: '', rules: ['accept'] }] }
 }
 
+/** What writes the clients, and what the kernel has then. */
+interface WrittenClients {
+  readonly statements: readonly string[]
+  readonly chains: ReadonlySet<string>
+  readonly version: number
+}
+
 /** How the rules of a client have changed. */
 type ClientChange =
   /** It has another address, or the address is of another client now. */
@@ -52,9 +59,41 @@ export class ClientProfiles {
   /** Names of chains of profiles in the kernel. */
   #chains: ReadonlySet<string> = new Set()
   #isComplete = false
+  #version = 0
+  #versionInForce = 0
+  #writes = 0
 
   constructor(table: string) {
     this.#table = table
+  }
+
+  /** Rises with each change of the clients, and when it is not known whether the kernel has them; 0 = they are unknown. */
+  get version(): number {
+    return this.#version
+  }
+
+  get versionInForce(): number {
+    return this.#versionInForce
+  }
+
+  /** True if the kernel is expected to have the clients that are wanted. */
+  get isInForce(): boolean {
+    return this.#version === this.#versionInForce
+  }
+
+  /** False: the clients have not been set yet. */
+  get areKnown(): boolean {
+    return this.#version > 0
+  }
+
+  /** Number of calls of `write`. */
+  get writes(): number {
+    return this.#writes
+  }
+
+  /** The kernel may not have what was written. */
+  distrust(): void {
+    this.#version++
   }
 
   has(address: string): boolean {
@@ -99,6 +138,7 @@ export class ClientProfiles {
     for (const address of [...this.#unlisted.keys()]) {
       if (isComplete || next.has(address)) this.#unlisted.delete(address)
     }
+    if (changes.size > 0 || this.#version === 0) this.#version++
     return changes
   }
 
@@ -152,11 +192,9 @@ export class ClientProfiles {
    * The statements that write the map, and the chains that the kernel does not have; with `isEmpty`, all
    * chains. Call `noteWritten` once they are in force.
    */
-  write(isEmpty: boolean): {
-    readonly statements: readonly string[]
-    readonly chains: ReadonlySet<string>
-  } {
+  write(isEmpty: boolean): WrittenClients {
     const table = this.#table
+    this.#writes++
     if (isEmpty) {
       for (const [address, { comment }] of this.#unlisted)
         this.#unlisted.set(address, { profile: CLOSED.name, comment })
@@ -192,11 +230,12 @@ export class ClientProfiles {
       else removed.push(name)
     }
     statements.push(...removeChains(table, removed))
-    return { statements, chains }
+    return { statements, chains, version: this.#version }
   }
 
-  noteWritten(chains: ReadonlySet<string>): void {
+  noteWritten({ chains, version }: WrittenClients): void {
     this.#chains = chains
+    this.#versionInForce = version
   }
 
   #entries(): ReadonlyMap<string, MapEntry> {

@@ -4,27 +4,18 @@ import type { Client } from '../../agent/client.ts'
 import { Waiters } from '../../gate.ts'
 import type { AddressPair, Allowance, Enforcer } from '../enforcer.ts'
 import { Adoption } from './adoption.ts'
-import { removeChains } from './chain.ts'
 import { ClientProfiles, type MapEntry } from './client-profiles.ts'
-import {
-  type EgressTableOptions,
-  FORM_CHAIN,
-  lostRules,
-  optionsChain,
-  otherOptions,
-  tableChains,
-  tableStatements,
-} from './egress-table.ts'
+import { type EgressTableOptions, lostRules, tableChains } from './egress-table.ts'
 import { writeElements } from './element-statements.ts'
 import { type Element, ElementStore, isInForce, REFRESH_MS } from './element-store.ts'
 import { applyListing } from './kernel-elements.ts'
+import { KernelTable } from './kernel-table.ts'
 import type { Nft } from './nft.ts'
+import { Retries } from './retries.ts'
 import type { TableListing } from './table-listing.ts'
 
 /** Elements of one transaction, so that none takes long. */
 const BATCH = 2000
-const RETRY_MS = 100
-const RETRY_MS_MAX = 30_000
 const GLANCE_MS = 10_000
 const CHECK_MS = 60_000
 /** Longest listing beside transactions, which interrupt it. After that, they wait for one. */
@@ -79,27 +70,12 @@ export class NftEnforcer implements Enforcer {
   #hasGlanced = false
   /** The clients of the kernel at the start, until its elements are listed. */
   #entries: ReadonlyMap<string, MapEntry> | undefined
-  /** Number of changes of the clients; 0 = they are not known. */
-  #clientChanges = 0
-  /** The change that is in force. */
-  #clientsInForce = 0
-  /** It is not known what the kernel has. */
-  #isStale = true
-  /** The next transaction makes the table anew. */
-  #mustRecreate = false
-  /** The table has the options of this process. */
-  #isFormed = false
-  /** Chains that identify the options of another process. */
-  #otherOptions: readonly string[] = []
+  readonly #table: KernelTable
+  readonly #retries: Retries
   #running: Promise<void> | undefined
   #isClosed = false
-  #failures = 0
-  #fault = ''
-  #cancelRetry: (() => void) | undefined
   /** Set while refreshes wait for their time. */
   #cancelRefresh: (() => void) | undefined
-  /** Transactions that wrote clients or the table. */
-  #clientWrites = 0
   #isGlancing = false
   /** Keys of the elements that were written since the listing in progress began. */
   #touched: Set<string> | undefined
@@ -117,6 +93,8 @@ export class NftEnforcer implements Enforcer {
     this.#profiles = new ClientProfiles(options.table)
     this.#store = new ElementStore(options.elementsMax)
     this.#adoption = new Adoption(this.#store)
+    this.#table = new KernelTable(options)
+    this.#retries = new Retries(options.timers)
     this.#nft = options.nft((reason) => this.#noteEnd(reason))
     const { timers } = options
     this.#cancels = [
@@ -140,13 +118,12 @@ export class NftEnforcer implements Enforcer {
     for (const [address, change] of changes) {
       this.#store.removeClient(address, ({ origin }) => change === 'rules' && origin === 'declared')
     }
-    if (changes.size > 0 || this.#clientChanges === 0) this.#clientChanges++
-    const change = this.#clientChanges
+    const { version } = this.#profiles
     // What the earlier process allowed to a client that has changed is removed along with its rules.
     if (this.#entries !== undefined && this.#profiles.differFrom(this.#entries))
-      this.#isStale = true
+      this.#table.isStale = true
     this.#commit()
-    return this.#wait(() => !this.#mustRecreate && this.#clientsInForce >= change)
+    return this.#wait(() => !this.#table.mustRecreate && this.#profiles.versionInForce >= version)
   }
 
   allow(pair: AddressPair, allowances: readonly Allowance[]): Promise<string> | undefined {
@@ -160,20 +137,20 @@ export class NftEnforcer implements Enforcer {
     if (fault !== '') return Promise.resolve(fault)
     if (missing.length === 0) return undefined
     // The first retry comes soon. If that has failed too, a reply need not wait for the next one.
-    if (this.#failures > 1) return Promise.resolve(this.#fault)
+    if (this.#retries.count > 1) return Promise.resolve(this.#retries.fault)
     return this.#wait((nowMs) => missing.every((element) => isInForce(element, nowMs)))
   }
 
   adopt(): Promise<string> {
     this.#store.isExact = true
     void this.#adopt()
-    return this.#wait(() => this.#adoption.isOver && !this.#isStale)
+    return this.#wait(() => this.#adoption.isOver && !this.#table.isStale)
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
     for (const cancel of this.#cancels) cancel()
-    this.#cancelRetry?.()
+    this.#retries.close()
     this.#cancelRefresh?.()
     await this.#running
     this.#waiters.finishAll('closed')
@@ -186,7 +163,7 @@ export class NftEnforcer implements Enforcer {
     this.#refreshLater()
     this.#finishWaiters('')
     if (!this.#isSettled() || this.#isGlancing) return
-    const writes = this.#clientWrites
+    const { writes } = this.#profiles
     let listing: TableListing | undefined
     this.#isGlancing = true
     try {
@@ -197,14 +174,14 @@ export class NftEnforcer implements Enforcer {
     } finally {
       this.#isGlancing = false
     }
-    if (!this.#isSettled() || writes !== this.#clientWrites) return
+    if (!this.#isSettled() || writes !== this.#profiles.writes) return
     const names = [...tableChains(this.#options), ...this.#profiles.chains()]
     const lost = names.find(({ name }) => listing?.chains.has(name) !== true)
     if (listing === undefined) this.#repairTable('the table')
     else if (lost !== undefined) this.#repairTable(`chain ${lost.name}`)
     else if (!this.#profiles.isEqual(listing)) {
       this.counts.repaired++
-      this.#clientChanges++
+      this.#profiles.distrust()
       this.#options.onRepair('the clients')
       this.#commit()
     }
@@ -213,14 +190,14 @@ export class NftEnforcer implements Enforcer {
   /** Compares all of the table with what is wanted, and repairs it. */
   async check(): Promise<void> {
     if (!this.#isSettled() || this.#touched !== undefined || this.#entries !== undefined) return
-    const writes = this.#clientWrites
+    const { writes } = this.#profiles
     const touched = new Set<string>()
     this.#touched = touched
     const startMs = this.#options.clock.monotonic()
     try {
       const listing = await this.#nft.list()
-      if (this.#isStale || this.#isClosed) return
-      const isSame = writes === this.#clientWrites && this.#isSettled()
+      if (this.#table.isStale || this.#isClosed) return
+      const isSame = writes === this.#profiles.writes && this.#isSettled()
       const lost = isSame ? this.#lostIn(listing) : undefined
       if (lost !== undefined) this.#repairTable(lost)
       else if (listing !== undefined) await this.#compare(listing, startMs, touched)
@@ -259,16 +236,15 @@ export class NftEnforcer implements Enforcer {
 
   #repairTable(what: string): void {
     this.counts.repaired++
-    this.#isStale = true
-    this.#mustRecreate = true
+    this.#table.distrust()
     this.#options.onRepair(what)
     this.#commit()
   }
 
   /** True if the kernel is expected to have the clients and the chains that are wanted. */
   #isSettled(): boolean {
-    if (this.#isStale || this.#isClosed || this.#cancelRetry !== undefined) return false
-    return this.#clientsInForce === this.#clientChanges
+    if (this.#table.isStale || this.#isClosed || this.#retries.isWaiting) return false
+    return this.#profiles.isInForce
   }
 
   #wait(isDone: (nowMs: number) => boolean): Promise<string> {
@@ -284,10 +260,10 @@ export class NftEnforcer implements Enforcer {
 
   /** Starts a transaction if something is to be written and none is in progress. */
   #commit(): void {
-    if (this.#running !== undefined || this.#isClosed || this.#cancelRetry !== undefined) return
-    if (this.#clientChanges === 0) return
-    const isClean = this.#clientsInForce === this.#clientChanges && this.#store.changed.size === 0
-    if (!this.#isStale && isClean) return
+    if (this.#running !== undefined || this.#isClosed || this.#retries.isWaiting) return
+    if (!this.#profiles.areKnown) return
+    const isClean = this.#profiles.isInForce && this.#store.changed.size === 0
+    if (!this.#table.isStale && isClean) return
     if (!this.#isUrgent()) return
     this.#running = this.#run()
   }
@@ -303,7 +279,7 @@ export class NftEnforcer implements Enforcer {
 
   /** False: all that is to be written are refreshes whose time has not come. */
   #isUrgent(): boolean {
-    if (this.#isStale || this.#clientsInForce !== this.#clientChanges) return true
+    if (this.#table.isStale || !this.#profiles.isInForce) return true
     return this.#cancelRefresh === undefined || this.#store.urgent.size > 0
   }
 
@@ -311,13 +287,13 @@ export class NftEnforcer implements Enforcer {
     // What is called in the same turn becomes one transaction.
     await Promise.resolve()
     let fault = ''
-    if (this.#isStale && !(await this.#glanceFirst())) fault = await this.#read()
+    if (this.#table.isStale && !(await this.#glanceFirst())) fault = await this.#read()
     if (fault === '') fault = await this.#write()
     this.#running = undefined
     if (fault !== '') this.#fail(fault)
     else {
-      if (this.#failures > 0) this.#options.onFault('')
-      this.#failures = 0
+      if (this.#retries.count > 0) this.#options.onFault('')
+      this.#retries.reset()
     }
     this.#finishWaiters(fault)
     this.#commit()
@@ -333,14 +309,13 @@ export class NftEnforcer implements Enforcer {
       return error instanceof Error ? error.message : String(error)
     }
     const entries = this.#profiles.read(listing)
-    this.#otherOptions = otherOptions(listing ?? NO_LISTING, optionsChain(this.#options))
-    if (listing?.chains.has(FORM_CHAIN) !== true) this.#mustRecreate = true
+    this.#table.noteListing(listing ?? NO_LISTING)
     this.#store.forgetKernel()
     await this.#adoptListing(listing ?? NO_LISTING, startMs, this.#entries ?? entries)
     this.#entries = undefined
     this.#adoption.finish()
-    this.#isStale = false
-    this.#clientChanges++
+    this.#table.isStale = false
+    this.#profiles.distrust()
     return ''
   }
 
@@ -353,26 +328,24 @@ export class NftEnforcer implements Enforcer {
     this.#hasGlanced = true
     const startMs = this.#options.clock.monotonic()
     const listing = await this.#nft.glance(['range4', 'range6']).catch(() => undefined)
-    const own = optionsChain(this.#options)
-    const isOwn = listing?.chains.has(FORM_CHAIN) === true && listing.chains.has(own)
-    if (!isOwn || otherOptions(listing, own).length > 0) return false
+    if (!this.#table.isOurs(listing)) return false
     const entries = this.#profiles.entriesOf(listing)
     if (this.#profiles.differFrom(entries)) return false
     this.#profiles.read(listing)
     this.#entries = entries
-    this.#isStale = false
-    this.#clientChanges++
+    this.#table.isStale = false
+    this.#profiles.distrust()
     await this.#adoptListing(listing, startMs, entries)
     // A client may have changed meanwhile.
-    return !this.#isStale
+    return !this.#table.isStale
   }
 
   async #adopt(): Promise<void> {
-    if ((await this.#wait(() => !this.#isStale)) !== '') return
+    if ((await this.#wait(() => !this.#table.isStale)) !== '') return
     if (this.#entries !== undefined) await this.#listBeside(this.#entries)
-    if (this.#isStale || this.#isClosed) return
+    if (this.#table.isStale || this.#isClosed) return
     if (this.#entries === undefined) this.#adoption.finish()
-    else this.#isStale = true
+    else this.#table.isStale = true
     this.#commit()
     this.#finishWaiters('')
   }
@@ -384,7 +357,7 @@ export class NftEnforcer implements Enforcer {
     const startMs = this.#options.clock.monotonic()
     try {
       const listing = await this.#nft.list(ADOPT_MS)
-      if (listing === undefined || this.#isStale || this.#isClosed) return
+      if (listing === undefined || this.#table.isStale || this.#isClosed) return
       await this.#adoptListing(listing, startMs, entries, touched)
       this.#entries = undefined
     } catch {
@@ -416,15 +389,11 @@ export class NftEnforcer implements Enforcer {
   /** Writes what has changed as one transaction. Returns what went wrong; '' = nothing. */
   async #write(): Promise<string> {
     const { table, clock, canRefresh } = this.#options
-    const isWhole = this.#mustRecreate
-    const change = this.#clientChanges
-    const mustWriteClients = isWhole || this.#clientsInForce !== change
-    const statements = this.#tableStatements()
+    const isWhole = this.#table.mustRecreate
+    const mustWriteClients = isWhole || !this.#profiles.isInForce
+    const statements = this.#table.statements()
     const clients = mustWriteClients ? this.#profiles.write(isWhole) : undefined
-    if (clients !== undefined) {
-      statements.push(...clients.statements)
-      this.#clientWrites++
-    }
+    if (clients !== undefined) statements.push(...clients.statements)
     // What a client was allowed is removed along with the client.
     const ready =
       this.#cancelRefresh === undefined ? BATCH : Math.min(BATCH, this.#store.urgent.size)
@@ -437,26 +406,10 @@ export class NftEnforcer implements Enforcer {
     const fault = statements.length === 0 ? '' : await this.#nft.commit(statements)
     this.#noteWritten(write.written, fault)
     if (fault !== '') return fault
-    this.#isFormed = true
-    this.#otherOptions = []
-    this.#mustRecreate = false
+    this.#table.noteWritten()
     if (isWhole) this.counts.resyncs++
-    if (clients !== undefined) {
-      this.#profiles.noteWritten(clients.chains)
-      this.#clientsInForce = change
-    }
+    if (clients !== undefined) this.#profiles.noteWritten(clients)
     return ''
-  }
-
-  /** The statements that create the table, or give it the options of this process. */
-  #tableStatements(): string[] {
-    const { table } = this.#options
-    if (this.#mustRecreate) {
-      const removal = [`add table inet ${table}`, `delete table inet ${table}`]
-      return [...removal, ...tableStatements(this.#options)]
-    }
-    const form = this.#isFormed ? [] : tableStatements(this.#options)
-    return [...form, ...removeChains(table, this.#otherOptions)]
   }
 
   #noteWritten(written: ReadonlyMap<Element, number>, fault: string): void {
@@ -471,21 +424,13 @@ export class NftEnforcer implements Enforcer {
   }
 
   #fail(fault: string): void {
-    const { timers, onFault } = this.#options
     this.counts.failures++
-    this.#isStale = true
-    this.#fault = fault
+    this.#table.isStale = true
     // The table may not be what it is thought to be.
-    if (fault.startsWith('Error: ')) this.#mustRecreate = true
-    if (this.#failures === 0) onFault(fault)
-    const waitMs = Math.min(RETRY_MS * 2 ** this.#failures, RETRY_MS_MAX)
-    this.#failures++
-    if (this.#isClosed) return
-    this.#cancelRetry?.()
-    this.#cancelRetry = timers.after(waitMs, () => {
-      this.#cancelRetry = undefined
-      this.#commit()
-    })
+    if (fault.startsWith('Error: ')) this.#table.distrust()
+    if (this.#retries.count === 0) this.#options.onFault(fault)
+    this.#retries.fail(fault, () => this.#commit())
+    if (this.#isClosed) this.#retries.close()
   }
 
   /** nft has ended. A transaction in progress fails by itself. */
