@@ -1,5 +1,5 @@
 import { assert } from '../base/assert.ts'
-import { type GeoRung, scanGeoCode } from '../geo/code.ts'
+import { GEO_RUNGS, scanGeoCode } from '../geo/code.ts'
 import { type Location, ladderOf } from '../geo/location.ts'
 import { type Coordinates, distanceKm } from '../geo/point.ts'
 import { slowStartWeight } from '../health/slow-start-units.ts'
@@ -15,20 +15,14 @@ import type {
   ExplainedFailover,
   ExplainedRung,
   NearerEndpoint,
-  RungName,
 } from './explanation.ts'
 import { findNearer } from './nearer.ts'
 import { printPrefix } from './prefix.ts'
 import { passedOverAt, type ReportedTiers, reportTiers } from './reported-tiers.ts'
 import { ranksOf } from './sticky-ranks.ts'
 
-const RUNGS: readonly { readonly name: RungName; readonly rung: GeoRung }[] = [
-  { name: 'custom net', rung: 'net' },
-  { name: 'ASN', rung: 'asn' },
-  { name: 'subdivision', rung: 'subdivision' },
-  { name: 'country', rung: 'country' },
-  { name: 'continent', rung: 'continent' },
-]
+/** The rungs whose codes depend on the client. */
+const CLIENT_RUNGS = Object.entries(GEO_RUNGS).filter(([rung]) => rung !== 'default')
 
 /** The choice of the steerer in the terms of the endpoints that the set was built from. */
 export interface JoinedChoice {
@@ -197,7 +191,7 @@ function composeRungs(parts: RungParts): ExplainedRung[] {
 function composeLadder(parts: RungParts): ExplainedRung[] {
   const { reported, tier } = parts
   const rungs: ExplainedRung[] = []
-  for (const { name, rung } of parts.isCoded ? RUNGS : []) {
+  for (const [rung, name] of parts.isCoded ? CLIENT_RUNGS : []) {
     const codes = codesOn(rung, parts)
     if (codes.length === 0) rungs.push({ rung: name, code: '', outcome: 'no code', candidates: [] })
     for (const code of codes) {
@@ -260,7 +254,7 @@ function nearestRung({ reported, tier, location, membersOf }: RungParts): Explai
 }
 
 /** The client's codes on a rung: those of its location, and those in use that its class matches. */
-function codesOn(rung: GeoRung, { location, matching }: RungParts): string[] {
+function codesOn(rung: string, { location, matching }: RungParts): string[] {
   const known = location === undefined ? [] : ladderOf(location)
   const all = [...known, ...matching.filter((code) => !known.includes(code))]
   return all.filter((code) => scanGeoCode(code)?.rung === rung)

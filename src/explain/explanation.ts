@@ -1,4 +1,5 @@
 import type { StoredAnswer } from '../cache/stored-answer.ts'
+import type { GEO_RUNGS } from '../geo/code.ts'
 import type { Origin } from '../publish/explainable.ts'
 
 /**
@@ -165,15 +166,7 @@ export interface ExplainedRung {
   readonly candidates: readonly ExplainedCandidate[]
 }
 
-export type RungName =
-  | 'custom net'
-  | 'ASN'
-  | 'subdivision'
-  | 'country'
-  | 'continent'
-  | 'nearest'
-  | 'default'
-  | 'whole set'
+type RungName = (typeof GEO_RUNGS)[keyof typeof GEO_RUNGS] | 'nearest' | 'whole set'
 
 /** An endpoint that would serve by its distance if it were in service. */
 export interface NearerEndpoint {

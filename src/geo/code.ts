@@ -1,8 +1,15 @@
 import { CONTINENTS, continentOf } from './countries.ts'
 
-/** The rungs of the GEO ladder, most specific first. Each code belongs to one rung. */
-const GEO_RUNGS = ['net', 'asn', 'subdivision', 'country', 'continent', 'default'] as const
-export type GeoRung = (typeof GEO_RUNGS)[number]
+/** The names of the rungs of the GEO ladder, most specific first. Each code belongs to one rung. */
+export const GEO_RUNGS = {
+  net: 'custom net',
+  asn: 'ASN',
+  subdivision: 'subdivision',
+  country: 'country',
+  continent: 'continent',
+  default: 'default',
+} as const
+type GeoRung = keyof typeof GEO_RUNGS
 
 /**
  * A geo code of an endpoint, parsed. One form per rung: custom net `NET-<label>`, ASN `AS64500`,

@@ -5,13 +5,11 @@ import type { GeoCoverage } from '../../geo/classes/coverage.ts'
 import type { GeoCode } from '../../geo/code.ts'
 import type { RecordPlaces } from '../../publish/locate.ts'
 
-const WHY: Readonly<Record<GeoCode['rung'], string>> = {
+const WHY = 'no database and no `net` line of geoip has it'
+/** For the rungs whose reason is another one. */
+const WHY_ON_RUNG: Partial<Readonly<Record<GeoCode['rung'], string>>> = {
   net: 'no `net` line of geoip defines it',
-  asn: 'no database and no `net` line of geoip has it',
   subdivision: 'no database of geoip has that subdivision; the bundled one has only countries',
-  country: 'no database and no `net` line of geoip has it',
-  continent: 'no database and no `net` line of geoip has it',
-  default: '',
 }
 const NO_GEOIP = 'the server block has no geoip'
 const NOTHING: GeoCoverage = { codes: new Set(), hasCoordinates: false }
@@ -47,7 +45,7 @@ export function findUnmatched(
       .filter(({ text }) => !known.codes.has(text))
       .map(({ text, rung }) => {
         const fault = `${key}: geo code ${text} matches no client`
-        return warnAt(places.geoCode(key, text), fault, WHY[rung])
+        return warnAt(places.geoCode(key, text), fault, WHY_ON_RUNG[rung] ?? WHY)
       })
   })
   if (known.hasCoordinates) return dead
