@@ -40,6 +40,9 @@ export interface RecordState {
   readonly drains?: RecordDrains
 }
 
+/** Why an address is down: a text, or a function that returns the text of now; '' = it is not known. */
+type DownReason = string | (() => string)
+
 /** The finding of one probe on one address. */
 export interface Finding {
   /** `namespace/name` of the record. */
@@ -47,8 +50,7 @@ export interface Finding {
   /** An IP address or host name, lower case. */
   readonly address: string
   readonly health: 'up' | 'down'
-  /** Why the address is down; missing = the writer of the table knows it. */
-  readonly reason?: string | undefined
+  readonly reason?: DownReason | undefined
   /** Set = the address belongs to a peer: Unix time since which the health is the same. */
   readonly observedSeconds?: number | undefined
   /** Where the address is probed, if not as its endpoint says. */
@@ -134,7 +136,7 @@ class RecordRows {
   /** Number of probes that found each health, by address. */
   readonly #counts = new Map<string, { up: number; down: number }>()
   /** Why probes found an address down, by address. */
-  readonly #reasons = new Map<string, readonly string[]>()
+  readonly #reasons = new Map<string, readonly DownReason[]>()
   readonly #observed = new Map<string, HealthObservation>()
   readonly #probedAt = new Map<string, ProbeAt>()
   #health = UNKNOWN_HEALTH
@@ -165,10 +167,11 @@ class RecordRows {
   }
 
   reasonOf(address: string): string {
-    return this.#reasons.get(address)?.[0] ?? ''
+    const [reason = ''] = this.#reasons.get(address) ?? []
+    return typeof reason === 'string' ? reason : reason()
   }
 
-  explain(address: string, reason: string, step: 1 | -1): void {
+  explain(address: string, reason: DownReason, step: 1 | -1): void {
     const before = this.#reasons.get(address) ?? []
     const place = before.indexOf(reason)
     const after = step === 1 ? [...before, reason] : before.filter((_, i) => i !== place)

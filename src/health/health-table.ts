@@ -96,6 +96,15 @@ export class HealthTable implements HealthView {
     }
   }
 
+  /** Returns why an address of a record was found down; '' = it was not, or the reason is not known. */
+  reasonOf(recordKey: string, address: string): string {
+    for (const found of this.#found) {
+      const reason = found.reasonOf(recordKey, address)
+      if (reason !== '') return reason
+    }
+    return ''
+  }
+
   get isChanging(): boolean {
     return this.drains.isChanging
   }

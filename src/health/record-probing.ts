@@ -135,23 +135,6 @@ export class RecordProbing {
     return { downCount, texts }
   }
 
-  /**
-   * Why an address of a record is down: `3 checks in a row failed, last: status 503`. Names the
-   * test address, if the probe has one. '' = no probe found the address down.
-   */
-  downReason(recordKey: string, address: string): string {
-    for (const id of this.#idsByRecord.get(recordKey) ?? []) {
-      const state = this.#runner.stateOf(id)
-      const probe = this.#runner.probeOf(id)
-      if (state?.health !== 'down' || probe?.address !== address) continue
-      if (state.failures === 0) return 'a check succeeded, but not enough in a row'
-      const checks = state.failures === 1 ? '1 check' : `${state.failures} checks`
-      const place = probe.testAddress === undefined ? '' : ` of ${probe.testAddress}`
-      return `${checks}${place} in a row failed, last: ${state.reason}`
-    }
-    return ''
-  }
-
   /** Addresses that are served because their last attempts could not be made, with the reason. */
   *unprobed(): Iterable<{ readonly probe: Probe; readonly key: string; readonly reason: string }> {
     for (const { probe, state } of this.#runner.states()) {
@@ -235,8 +218,23 @@ export class RecordProbing {
     const sinceMs = this.#runner.stateOf(id)?.sinceMs ?? 0
     const observedSeconds = isObserved ? Math.floor(sinceMs / 1000) : undefined
     const probeAt = this.#placeById.get(id)
-    const finding = isFound ? { recordKey, address, health, observedSeconds, probeAt } : undefined
-    this.#findings.set(id, finding)
+    const reason = health === 'down' && !isObserved ? () => this.#reasonOf(id) : undefined
+    const about = { address, observedSeconds, probeAt, reason }
+    this.#findings.set(id, isFound ? { recordKey, health, ...about } : undefined)
+  }
+
+  /**
+   * Why a probe found its address down: `3 checks in a row failed, last: status 503`. Names the test address, if the
+   * probe has one.
+   */
+  #reasonOf(id: string): string {
+    const state = this.#runner.stateOf(id)
+    const probe = this.#runner.probeOf(id)
+    if (state?.health !== 'down' || probe === undefined) return ''
+    if (state.failures === 0) return 'a check succeeded, but not enough in a row'
+    const checks = state.failures === 1 ? '1 check' : `${state.failures} checks`
+    const place = probe.testAddress === undefined ? '' : ` of ${probe.testAddress}`
+    return `${checks}${place} in a row failed, last: ${state.reason}`
   }
 
   #wantedFor(key: string): ReadonlyMap<string, Probe> {

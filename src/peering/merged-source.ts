@@ -179,11 +179,6 @@ export class MergedSource implements RecordSource {
     return this.#hosts.get(siteHostKeyOf(key))?.changes ?? ''
   }
 
-  /** Why an address of a record of another site is down; '' = it is not, or the record is ours. */
-  downReason(recordKey: string, address: string): string {
-    return this.#health.reasonOf(recordKey, address)
-  }
-
   /** Returns what sites found of addresses of peers, if some site found the address down; at most `countMax`. */
   inspect(countMax: number): readonly QuorumAddress[] {
     const found: QuorumAddress[] = []

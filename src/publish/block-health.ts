@@ -41,21 +41,18 @@ interface BlockHealthParts {
   readonly metrics: MetricsRegistry
 }
 
-/** The probes of a source, and what the ready page and explanations say about health. */
+/** The probes of a source, and what the ready page says about them. */
 interface HealthNotes {
   /** Undefined = the source is not probed. */
   readonly probing: RecordProbing | undefined
   /** Text of the ready page; '' = nothing. */
   note(): string
-  /** See `RecordProbing.downReason`. */
-  downReason(recordKey: string, address: string): string
   problemGroups(): ProblemGroup[]
 }
 
 export const NO_HEALTH_NOTES: HealthNotes = {
   probing: undefined,
   note: () => '',
-  downReason: () => '',
   problemGroups: () => [],
 }
 
@@ -72,7 +69,6 @@ export function openHealth(
   return {
     probing,
     note: () => printNote(probing),
-    downReason: (recordKey, address) => probing.downReason(recordKey, address),
     problemGroups: () => [groupUnprobed(probing, source, how, parts.name)],
   }
 }

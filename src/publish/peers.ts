@@ -184,11 +184,6 @@ export class PublisherPeers {
     return this.#merged?.decisionOf(recordKey) ?? ''
   }
 
-  /** As of `MergedSource`. */
-  downReason(recordKey: string, address: string): string {
-    return this.#merged?.downReason(recordKey, address) ?? ''
-  }
-
   /** Returns the targets of the hosts at and above a name that some site found down. */
   explainHealth(name: string): readonly TargetHealth[] {
     return this.#merged?.explainHealth(name) ?? []

@@ -162,13 +162,7 @@ export class RecordPipeline {
     return {
       placeOf: source?.placeOf?.bind(source),
       peersOf: (key) => this.#peers?.originsOf(key),
-      downReason: (key, address) => {
-        return (
-          this.#health.downReason(key, address) ||
-          (source?.health.reasonOf(key, address) ?? '') ||
-          (this.#peers?.downReason(key, address) ?? '')
-        )
-      },
+      downReason: (key, address) => this.#table?.reasonOf(key, address) ?? '',
       healthOf: (name) => this.#peers?.explainHealth(name) ?? [],
     }
   }

@@ -53,7 +53,7 @@ function stage(source = new TestSource(), options: Partial<RecordProbingOptions>
 }
 
 t.test('why an address is down: the failed checks, and where they were made', async (t) => {
-  const { source, probing, dead, pass } = stage()
+  const { source, dead, pass } = stage()
   const check = { protocol: 'HTTP', port: 8080, interval: '10s', failureThreshold: 1 }
   source.put(recordOf('a', TWO))
   source.putProbes(
@@ -62,9 +62,9 @@ t.test('why an address is down: the failed checks, and where they were made', as
   )
   for (const address of TWO) dead.add(address)
   await pass(5)
-  t.equal(probing.downReason('default/a', '192.0.2.1'), '', 'one failure is not enough')
+  t.equal(source.health.reasonOf('default/a', '192.0.2.1'), '', 'one failure is not enough')
   await pass(10)
-  const reasonOf = (address: string): string => probing.downReason('default/a', address)
+  const reasonOf = (address: string): string => source.health.reasonOf('default/a', address)
   t.match(reasonOf('192.0.2.1'), /^\d checks in a row failed, last: connection refused$/)
   t.match(
     reasonOf('192.0.2.2'),

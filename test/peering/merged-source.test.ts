@@ -92,7 +92,7 @@ t.test('a host that a peer alone has is served, and goes with it', async (t) => 
 })
 
 t.test('health is that of each record', async (t) => {
-  const { own, peer, serves, source, table } = await setUp(t)
+  const { own, peer, serves, table } = await setUp(t)
   const seen: string[][] = []
   table.subscribe((keys) => seen.push([...keys]))
   const say = (health: PeerEndpoint['health']): void => {
@@ -106,7 +106,7 @@ t.test('health is that of each record', async (t) => {
   t.strictSame(serves(), ['a/own -192.0.2.1', `${THEIRS} 198.51.100.1`])
   say('down')
   t.strictSame(serves(), ['a/own -192.0.2.1', `${THEIRS} -198.51.100.1`])
-  t.equal(source.downReason(THEIRS, '198.51.100.1'), 'its site east reports it')
+  t.equal(table.reasonOf(THEIRS, '198.51.100.1'), 'its site east reports it')
   say('up')
   t.strictSame(serves(), ['a/own -192.0.2.1', `${THEIRS} 198.51.100.1`])
   t.strictSame(seen, [['a/own'], [THEIRS], [THEIRS]])
@@ -124,7 +124,7 @@ t.test('an endpoint of v1 whose target we have too is left out', async (t) => {
 t.test(
   'the addresses of a silent site are down after a time, unless a check finds them up',
   async (t) => {
-    const { peer, serves, pass, clock, lines, source } = await setUp(t)
+    const { peer, serves, pass, clock, lines, table } = await setUp(t)
     peer.say(APP, '198.51.100.1')
     peer.say('other.k.example.com', '198.51.100.2')
     const other = 'peers/other.k.example.com@east'
@@ -132,7 +132,7 @@ t.test(
     t.equal(serves()[1], `${THEIRS} 198.51.100.1`)
     await pass(3000)
     t.strictSame(serves().slice(1), [`${THEIRS} -198.51.100.1`, `${other} -198.51.100.2`])
-    t.match(source.downReason(other, '198.51.100.2'), 'its site east is silent for longer than')
+    t.match(table.reasonOf(other, '198.51.100.2'), 'its site east is silent for longer than')
     t.match(lines.join('\n'), /silent for longer than silent-site allows/)
     peer.seenMs = clock.monotonicMs
     await pass(1000)
