@@ -29,30 +29,6 @@ class MeasuredProbing {
   }
 }
 
-/** A slow start and the file that stores it over a restart; path '' = no file. */
-class StoredSlowStart extends SlowStart {
-  readonly #releaseFile: (() => void) | undefined
-  #removeUser = (): void => {}
-
-  constructor(options: SlowStartOptions, path: string, resources: ResourceRegistry) {
-    const open = (): SlowStartFile => new SlowStartFile({ ...options, path })
-    const file = path === '' ? undefined : resources.acquire(SlowStartFile, path, open)
-    const onChange = (): void => file?.item.noteChange()
-    // A slow start of this process is newer than that of the file.
-    const known = [...(file?.item.known ?? []), ...(options.known ?? [])]
-    super({ ...options, known, onChange })
-    this.#releaseFile = file?.release
-    if (file !== undefined) this.#removeUser = file.item.add(() => this.slowStarts())
-  }
-
-  override close(): void {
-    // The file is written once more before this source is removed from it.
-    this.#releaseFile?.()
-    this.#removeUser()
-    super.close()
-  }
-}
-
 /**
  * Returns the probing of the named source (no newline in the name) with the settings `how`, as
  * text. Callers with the same arguments share it. If the settings change, as at a reload, the old
@@ -79,7 +55,7 @@ export function acquireProbing(
  */
 export function acquireSlowStart(
   name: string,
-  options: Omit<SlowStartOptions, 'known' | 'onChange'>,
+  options: Omit<SlowStartOptions, 'known' | 'file' | 'onClose'>,
   path: string,
   resources: ResourceRegistry,
 ): ResourceLease<SlowStart> {
@@ -87,10 +63,12 @@ export function acquireSlowStart(
   const { source, table, durationMs } = options
   const numbers = `${numberOf(source, resources)}\n${numberOf(table, resources)}`
   const key = `${prefix}${durationMs}\n${path}\n${numbers}`
-  return resources.acquire(StoredSlowStart, key, () => {
-    const others = resources.withPrefix(StoredSlowStart, prefix)
+  return resources.acquire(SlowStart, key, () => {
+    const open = (): SlowStartFile => new SlowStartFile({ ...options, path })
+    const file = path === '' ? undefined : resources.acquire(SlowStartFile, path, open)
+    const others = resources.withPrefix(SlowStart, prefix)
     const known = others.flatMap((other) => [...other.slowStarts()])
-    return new StoredSlowStart({ ...options, known }, path, resources)
+    return new SlowStart({ ...options, file: file?.item, known, onClose: file?.release })
   })
 }
 

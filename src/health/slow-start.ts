@@ -9,16 +9,12 @@ import { isSameList, type RecordHealth, UNKNOWN_HEALTH } from './address-health.
 import { isSameDrains, NO_DRAINS, type RecordDrains } from './drain/drain.ts'
 import type { HealthTable } from './health-table.ts'
 import { compareServed } from './served-addresses.ts'
+import { SETTLE_MS } from './slow-start-bounds.ts'
 import { NO_SLOW_STARTS, SLOW_START_UNITS, type SlowStartUnits } from './slow-start-units.ts'
+import type { ItemsFile } from './sources-file.ts'
 
 /** Number of equal steps from the smallest to the full weight. */
 const SLOW_START_STEPS = SLOW_START_UNITS / 2
-/**
- * Time for which a new record may still be incomplete, in milliseconds. Addresses that sites or
- * peers add during this time have no slow start. Otherwise the site that is reported first would
- * receive all clients.
- */
-export const SETTLE_MS = 30_000
 /** Maximum number of milliseconds that a timer may fire early. */
 const SLACK_MS = 20
 
@@ -43,12 +39,14 @@ export interface SlowStartOptions {
   readonly timers: Timers
   readonly log: Logger
   /**
-   * Slow starts of a previous instance, for example before a reload, or of an earlier process; the
-   * last one of an address counts. Their records may arrive later, for example those of peers.
+   * Slow starts of a previous instance, for example before a reload; they are newer than those of the file. Their
+   * records may arrive later, for example those of peers.
    */
   readonly known?: Iterable<HostSlowStart>
-  /** Called after each change of the slow starts, and after each step. */
-  readonly onChange?: () => void
+  /** Stores the slow starts over a restart. */
+  readonly file?: ItemsFile<HostSlowStart> | undefined
+  /** Called first when this is closed. */
+  readonly onClose?: (() => void) | undefined
 }
 
 /** Addresses of one host that are in slow start. */
@@ -102,10 +100,10 @@ export class SlowStart {
   readonly #unsubscribe: readonly (() => void)[]
 
   constructor(options: SlowStartOptions) {
-    const { source, table, clock, log, known = [] } = options
+    const { source, table, clock, log, file, known = [] } = options
     this.#options = options
     this.#startSettlesMs = clock.monotonic() + SETTLE_MS
-    for (const { hostKey, sinceMs } of known) {
+    for (const { hostKey, sinceMs } of [...(file?.known ?? []), ...known]) {
       const host = this.#hostOf(hostKey)
       for (const [address, ms] of sinceMs) host.sinceMs.set(address, ms)
     }
@@ -114,6 +112,7 @@ export class SlowStart {
     this.#unsubscribe = [
       source.subscribe((changes) => this.#apply(changes)),
       table.follow((keys) => void guarded(() => this.#takeFacts(keys))),
+      file?.add(() => this.slowStarts()) ?? (() => {}),
     ]
     this.ready = runInSlices(this.#noteKnown(), clock)
     this.#keepStepping()
@@ -133,6 +132,8 @@ export class SlowStart {
   }
 
   close(): void {
+    // Releases the file, which is written once more before these slow starts are removed from it.
+    this.#options.onClose?.()
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
     this.#stopStepping?.()
   }
@@ -172,7 +173,7 @@ export class SlowStart {
   }
 
   #noteChange(wasInSlowStart: boolean): void {
-    if (wasInSlowStart || this.#hosts.size > 0) this.#options.onChange?.()
+    if (wasInSlowStart || this.#hosts.size > 0) this.#options.file?.noteChange()
     this.#keepStepping()
   }
 
@@ -298,7 +299,7 @@ export class SlowStart {
       this.#stopStepping = undefined
     }
     this.#options.table.announce(changed)
-    this.#options.onChange?.()
+    this.#options.file?.noteChange()
   }
 }
 

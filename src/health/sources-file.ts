@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Timers } from '../base/timers.ts'
 import { StateFile, type StateKind } from '../persist/state-file.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { SETTLE_MS } from './slow-start.ts'
+import { SETTLE_MS } from './slow-start-bounds.ts'
 
 export interface SourcesFileOptions {
   /** Absolute path. */
@@ -18,6 +18,9 @@ interface SourcesFileForm<Item, Stored> {
   readonly print: (items: readonly Item[]) => Iterable<string>
   readonly restore: (found: Stored) => readonly Item[]
 }
+
+/** The file as a source of items uses it. */
+export type ItemsFile<Item> = Pick<SourcesFile<Item, unknown>, 'known' | 'noteChange' | 'add'>
 
 /** Stores the items of all sources that name the same file, over a restart. */
 export class SourcesFile<Item, Stored> {

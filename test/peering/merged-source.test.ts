@@ -1,6 +1,7 @@
 import t from 'tap'
 import { unpackRecord, unpackSettings } from '../../src/dnsrecord/pack.ts'
-import { SETTLE_MS, SlowStart } from '../../src/health/slow-start.ts'
+import { SlowStart } from '../../src/health/slow-start.ts'
+import { SETTLE_MS } from '../../src/health/slow-start-bounds.ts'
 import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
 import { endpoint, type PeerText } from '../support/peer-text.ts'
 import { SLOW_START_STEPS } from '../support/slow-start-share.ts'

@@ -14,43 +14,29 @@ interface AcquireShiftsParts {
   readonly metrics: MetricsRegistry
 }
 
-/** Shifts with their metrics, and the file that stores them. */
-class StoredShifts extends Shifts {
-  readonly #release: readonly (() => void)[]
-
-  constructor(options: ShiftsOptions, { name, path, resources, metrics }: AcquireShiftsParts) {
-    const open = (): ShiftFile => new ShiftFile({ ...options, path })
-    const file = path === '' ? undefined : resources.acquire(ShiftFile, path, open)
-    // A shift of this process is newer than that of the file.
-    const known = [...(file?.item.known ?? []), ...(options.known ?? [])]
-    super({ ...options, known, onChange: () => file?.item.noteChange() })
-    const removeUser = file?.item.add(() => this.shifts()) ?? (() => {})
-    // The file is written once more before this source is removed from it.
-    this.#release = [file?.release ?? (() => {}), removeUser, measureShifts(metrics, name, this)]
-  }
-
-  override close(): void {
-    for (const release of this.#release) release()
-    super.close()
-  }
-}
-
 /**
  * Returns the shifts of the named source. Callers with the same arguments share them. If a reload
  * replaces the source, the new shifts continue the old ones.
  */
 export function acquireShifts(
-  options: Omit<ShiftsOptions, 'known' | 'onChange'>,
-  parts: AcquireShiftsParts,
+  options: Omit<ShiftsOptions, 'known' | 'file' | 'onClose'>,
+  { name, path, resources, metrics }: AcquireShiftsParts,
 ): ResourceLease<Shifts> {
-  const { name, path, resources } = parts
   const { source, table } = options
   const prefix = `${name}\n`
   const key = `${prefix}${path}\n${numberOf(source, resources)}\n${numberOf(table, resources)}`
-  return resources.acquire(StoredShifts, key, () => {
-    const others = resources.withPrefix(StoredShifts, prefix)
-    const known = others.flatMap((other) => [...other.shifts()])
-    return new StoredShifts({ ...options, known }, parts)
+  return resources.acquire(Shifts, key, () => {
+    const open = (): ShiftFile => new ShiftFile({ ...options, path })
+    const file = path === '' ? undefined : resources.acquire(ShiftFile, path, open)
+    const known = resources.withPrefix(Shifts, prefix).flatMap((other) => [...other.shifts()])
+    let stopMeasuring = (): void => {}
+    const onClose = (): void => {
+      file?.release()
+      stopMeasuring()
+    }
+    const shifts = new Shifts({ ...options, file: file?.item, known, onClose })
+    stopMeasuring = measureShifts(metrics, name, shifts)
+    return shifts
   })
 }
 

@@ -10,6 +10,7 @@ import type { Logger } from '../../telemetry/log.ts'
 import type { ShiftReport } from '../../telemetry/status.ts'
 import { findOutTargets } from '../drain/drained-targets.ts'
 import type { HealthTable } from '../health-table.ts'
+import type { ItemsFile } from '../sources-file.ts'
 import {
   type KnownShift,
   type Progress,
@@ -32,10 +33,12 @@ export interface ShiftsOptions {
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
-  /** Shifts of a previous instance, or of an earlier process; the last one of a plan counts. */
+  /** Shifts of a previous instance; they are newer than those of the file. */
   readonly known?: Iterable<KnownShift>
-  /** Called after each change of the shifts. */
-  readonly onChange?: () => void
+  /** Stores the shifts over a restart. */
+  readonly file?: ItemsFile<KnownShift> | undefined
+  /** Called first when the shifts are closed. */
+  readonly onClose?: () => void
 }
 
 /** A shift, and the records that it applies to. */
@@ -73,10 +76,10 @@ export class Shifts {
   #isChanged = false
 
   constructor(options: ShiftsOptions) {
-    const { source, table, log, clock, known = [] } = options
+    const { source, table, log, clock, file, known = [] } = options
     this.#options = options
     this.#guarded = guarding(log, 'Shifting traffic')
-    for (const { hostKey, plan, progress, sinceMs } of known) {
+    for (const { hostKey, plan, progress, sinceMs } of [...(file?.known ?? []), ...known]) {
       const shift = this.#create(hostKey, plan, clock.monotonic())
       Object.assign(shift, { progress, sinceMs })
     }
@@ -87,6 +90,7 @@ export class Shifts {
     this.#stops = [
       source.subscribe((changes) => this.#apply(changes)),
       table.follow((keys) => void this.#guarded(() => this.#takeFacts(keys))),
+      file?.add(() => this.shifts()) ?? (() => {}),
     ]
     this.#noteChange()
   }
@@ -96,6 +100,8 @@ export class Shifts {
   }
 
   close(): void {
+    // Releases the file, which is written once more before these shifts are removed from it.
+    this.#options.onClose?.()
     for (const stop of this.#stops) stop()
     this.#stopTimer()
   }
@@ -278,9 +284,9 @@ export class Shifts {
   #noteChange(): void {
     if (!this.#isChanged) return
     this.#isChanged = false
-    const { clock, timers, onChange } = this.#options
+    const { clock, timers, file } = this.#options
     const nowMs = clock.monotonic()
-    onChange?.()
+    file?.noteChange()
     this.#stopTimer()
     this.#stopTimer = () => {}
     const due = [...this.#byRecord.values()]
