@@ -1,3 +1,4 @@
+import { assert } from '../base/assert.ts'
 import { type Cidr, scanCidr } from '../dns/text/address.ts'
 import { type GeoCode, scanGeoCode } from './code.ts'
 import { geoCodeHint } from './code-hint.ts'
@@ -90,8 +91,10 @@ export function placeOf(code: GeoCode): Omit<Location, 'net' | 'asn'> {
   if (code.rung === 'continent') {
     return { subdivisions: [], country: '', continent: code.text.slice(4), coordinates }
   }
+  const isSubdivision = code.rung === 'subdivision'
+  assert(isSubdivision || code.rung === 'country', 'the code is one of a place')
   const country = code.text.slice(0, 2)
-  const subdivisions = code.rung === 'subdivision' ? [code.text] : []
+  const subdivisions = isSubdivision ? [code.text] : []
   return { subdivisions, country, continent: continentOf(country), coordinates }
 }
 

@@ -321,7 +321,7 @@ export class Server implements ServerView {
     const { query, response } = tx
     response.payloadOctets = bufsizeOctets
     // Over TCP, with a valid server cookie or with a signature, the address is real.
-    const isProved = this.#checkCookie(tx) || query.protocol === Protocol.Tcp
+    const isProved = this.#checkCookie(tx) || query.protocol !== Protocol.Udp
     if (limiter === undefined || isProved || tx.tsigKey !== undefined) {
       return this.#compose(tx, bufsizeOctets)
     }

@@ -116,7 +116,7 @@ function composeCookie(query: Query, response: Response, start: number): number 
 function keepaliveGoesOut(query: Query, response: Response): boolean {
   return (
     query.keepaliveRequested &&
-    query.protocol === Protocol.Tcp &&
+    query.protocol !== Protocol.Udp &&
     response.keepaliveDeciseconds >= 0
   )
 }

@@ -46,7 +46,7 @@ const written = new Uint16Array(3)
  * `bufsizeOctets`.
  */
 export function replyLimit(query: Query, bufsizeOctets: number): number {
-  if (query.protocol === Protocol.Tcp) return TCP_OCTETS_MAX
+  if (query.protocol !== Protocol.Udp) return TCP_OCTETS_MAX
   if (!query.hasEdns) return UDP_OCTETS_MIN
   return Math.max(UDP_OCTETS_MIN, Math.min(query.payloadOctets, bufsizeOctets))
 }

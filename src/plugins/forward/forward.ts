@@ -219,7 +219,7 @@ export class Forward implements Handler {
 
   #usesTcp({ protocol }: Query): boolean {
     const { forceTcp, preferUdp } = this.#options
-    return forceTcp || (protocol === Protocol.Tcp && !preferUdp)
+    return forceTcp || (protocol !== Protocol.Udp && !preferUdp)
   }
 
   #question(query: Query): UpstreamQuestion {

@@ -56,9 +56,10 @@ function selects(drain: EndpointDrain, record: StoredRecord, site: string): bool
 
 /** Returns undefined if the directory can't be listed: the check of its own block reports that. */
 async function readAgain({ source }: KuadrantOptions): Promise<CheckedManifests | undefined> {
-  if (source.kind !== 'manifests') return undefined
+  const { directory } = abilitiesOf(source)
+  if (directory === undefined) return undefined
   try {
-    return await readManifests(source.directory)
+    return await readManifests(directory)
   } catch (error) {
     if (!(error instanceof InputError)) throw error
     return undefined

@@ -51,7 +51,7 @@ export class ExplainNames extends Link {
 
   #answer(tx: Transaction, name: Uint8Array): number {
     const { query, response } = tx
-    if (query.protocol !== Protocol.Tcp) {
+    if (query.protocol === Protocol.Udp) {
       response.authoritative = true
       response.answeredBy = this.name
       response.truncated = true

@@ -109,7 +109,7 @@ export function composeEntry(
 
 /** Size of the largest reply that the client accepts. */
 function acceptedOctets(query: Query): number {
-  if (query.protocol === Protocol.Tcp) return TCP_OCTETS_MAX
+  if (query.protocol !== Protocol.Udp) return TCP_OCTETS_MAX
   return query.hasEdns ? Math.max(UDP_OCTETS_MIN, query.payloadOctets) : UDP_OCTETS_MIN
 }
 

@@ -64,13 +64,13 @@ export class Transfer implements Handler {
     const rule = this.#parts.rules.match(tx.query)
     if (rule === undefined || qclass !== RRClass.IN) return this.#next.serve(tx)
     if (!rule.allows(tx)) return this.#refuse(tx)
-    if (protocol === Protocol.Tcp) return this.#serveStream(tx)
+    if (protocol !== Protocol.Udp) return this.#serveStream(tx)
     return qtype === RRType.AXFR ? this.#refuse(tx) : this.#serveSoa(tx)
   }
 
   #refuse(tx: Transaction): number {
     // Data threads serve UDP; their metrics are not exported.
-    if (tx.query.protocol === Protocol.Tcp) this.#parts.onRefused()
+    if (tx.query.protocol !== Protocol.Udp) this.#parts.onRefused()
     tx.response.answeredBy = this.name
     return Rcode.REFUSED
   }
