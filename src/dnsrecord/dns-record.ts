@@ -2,6 +2,7 @@ import type { GeoCode } from '../geo/code.ts'
 import type { Point } from '../geo/point.ts'
 import type { HealthCheck, ProbeAt } from './health-check.ts'
 import type { RecordSettings } from './settings.ts'
+import type { FieldProblem } from './validate/fields.ts'
 
 /** Group and version of the resource kinds that this server reads. */
 export const API_GROUP = 'kuadrant.io'
@@ -94,12 +95,6 @@ export interface HealthProbe {
   readonly hostname: string
   /** How to probe; undefined = another prober has set `status.healthy`. */
   readonly check: HealthCheck | undefined
-}
-
-/** Why a resource is refused, and the field that causes it. */
-export interface FieldProblem {
-  readonly path: readonly (string | number)[]
-  readonly message: string
 }
 
 /** A resource of another kind, or one that is being deleted: ignored. */

@@ -1,16 +1,27 @@
-/**
- * HTTP and HTTPS work as upstream. The others are extensions. TCP only checks that a connection
- * succeeds. GRPC and GRPCS (with TLS) call `grpc.health.v1.Health/Check`. DNS sends a query. EXEC
- * runs a command that the server's configuration has.
- */
-export const PROBE_PROTOCOLS = ['HTTP', 'HTTPS', 'TCP', 'GRPC', 'GRPCS', 'DNS', 'EXEC'] as const
-export type ProbeProtocol = (typeof PROBE_PROTOCOLS)[number]
+import { type CheckKind, PORT_DEFAULT } from './checks/check-kind.ts'
+import { DNS_CHECK } from './checks/dns.ts'
+import { EXEC_CHECK } from './checks/exec.ts'
+import { GRPC_CHECK } from './checks/grpc.ts'
+import { HTTP_CHECK } from './checks/http.ts'
+import { TCP_CHECK } from './checks/tcp.ts'
 
-/** HTTP status codes from `first` to `last`, both included. */
-export interface StatusRange {
-  readonly first: number
-  readonly last: number
+/** The kind of each protocol. `BEGIN` has the function that probes with it. */
+export const CHECK_KINDS = {
+  HTTP: HTTP_CHECK,
+  HTTPS: HTTP_CHECK,
+  TCP: TCP_CHECK,
+  GRPC: GRPC_CHECK,
+  GRPCS: GRPC_CHECK,
+  DNS: DNS_CHECK,
+  EXEC: EXEC_CHECK,
 }
+export type ProbeProtocol = keyof typeof CHECK_KINDS
+export const PROBE_PROTOCOLS = Object.keys(CHECK_KINDS) as readonly ProbeProtocol[]
+
+/** Fields of `spec` that not every kind has. */
+export const CHECK_FIELDS: readonly string[] = [
+  ...new Set(Object.values(CHECK_KINDS).flatMap(({ fields }) => fields)),
+]
 
 /** Where the targets of an endpoint are probed. At least one field is set. */
 export interface ProbeAt {
@@ -20,9 +31,8 @@ export interface ProbeAt {
   readonly port: number
 }
 
-/** How an address is probed: `spec.healthCheck` of a DNSRecord, or `spec` of a DNSHealthCheckProbe. */
-export interface HealthCheck {
-  readonly protocol: ProbeProtocol
+/** What every health check has. */
+interface CommonCheck {
   /** 1..65535. */
   readonly port: number
   /** Begins with `/` or `?`; up to `PATH_CHARACTERS_MAX`. */
@@ -36,26 +46,23 @@ export interface HealthCheck {
   /** Name of the Secret with headers to send, in the record's namespace; '' = none. */
   readonly headersSecret: string
   readonly allowsInsecureCertificate: boolean
-  /** HTTP and HTTPS: the statuses that are healthy; missing = `EXPECTED_STATUS_DEFAULT`. */
-  readonly expectedStatus?: readonly StatusRange[]
-  /** HTTP and HTTPS: text that the body must contain; missing = the body is not read. */
-  readonly expectedBody?: string
-  /** GRPC and GRPCS: the service; missing = the server as a whole. */
-  readonly grpcService?: string
-  /** DNS: the question. Never missing with this protocol. `name`: as `scanHost` reads it. */
-  readonly query?: { readonly name: string; readonly type: number }
-  /** DNS: 0..15; missing = NOERROR. */
-  readonly expectedRcode?: number
-  /** DNS: an IP address that the answer must contain; missing = any answer. */
-  readonly expectedAddress?: string
-  /** EXEC: name of the command in the Corefile. Never missing with this protocol. */
-  readonly command?: string
 }
 
+type PartOf<P extends ProbeProtocol> =
+  (typeof CHECK_KINDS)[P] extends CheckKind<infer Part> ? Part : never
+
+/** The checks with these protocols. */
+export type CheckOf<P extends ProbeProtocol> = {
+  [Q in P]: CommonCheck & { readonly protocol: Q } & PartOf<Q>
+}[P]
+
+/** How an address is probed: `spec.healthCheck` of a DNSRecord, or `spec` of a DNSHealthCheckProbe. */
+export type HealthCheck = CheckOf<ProbeProtocol>
+
 /** Defaults of missing fields; the numbers are those of the CustomResourceDefinition. */
-export const HEALTH_CHECK_DEFAULTS: HealthCheck = {
+export const HEALTH_CHECK_DEFAULTS: CheckOf<'HTTPS'> = {
   protocol: 'HTTPS',
-  port: 443,
+  port: PORT_DEFAULT,
   path: '/',
   intervalMs: 5 * 60_000,
   failureThreshold: 5,
@@ -64,25 +71,10 @@ export const HEALTH_CHECK_DEFAULTS: HealthCheck = {
   allowsInsecureCertificate: false,
 }
 
-/** As upstream. */
-export const EXPECTED_STATUS_DEFAULT: readonly StatusRange[] = [{ first: 200, last: 201 }]
-
 /** Shorter intervals are raised to this. */
 export const INTERVAL_MIN_MS = 1000
 /** Longer intervals are lowered to this. */
 export const INTERVAL_MAX_MS = 24 * 3600 * 1000
 export const PATH_CHARACTERS_MAX = 1024
-/** Bounds on one list of expected statuses, and on each of them. */
-export const STATUS_RANGES_MAX = 16
-export const STATUS_MIN = 200
-export const STATUS_MAX = 599
-/** Names of commands in a Corefile. */
-export const COMMAND_NAME = /^[A-Za-z0-9][\w.-]{0,62}$/
-export const BODY_CHARACTERS_MAX = 1024
 /** A larger threshold is refused as a mistake. */
 export const THRESHOLD_MAX = 1000
-
-/** True if the request has a host name, which a record with a wildcard host does not have. */
-export function sendsHostName({ protocol }: Pick<HealthCheck, 'protocol'>): boolean {
-  return protocol !== 'TCP' && protocol !== 'DNS' && protocol !== 'EXEC'
-}

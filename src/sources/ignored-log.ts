@@ -1,4 +1,4 @@
-import type { FieldProblem } from '../dnsrecord/dns-record.ts'
+import type { FieldProblem } from '../dnsrecord/validate/fields.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 /** Maximum number of different messages per batch that are logged one by one. */

@@ -7,15 +7,15 @@ import {
   type DnsRecord,
   ENDPOINTS_MAX,
   type Endpoint,
-  type FieldProblem,
   SET_IDENTIFIER_CHARACTERS_MAX,
   TARGETS_MAX,
   TTL_DEFAULT_SECONDS,
   TTL_MAX_SECONDS,
 } from '../dns-record.ts'
-import { type HealthCheck, sendsHostName } from '../health-check.ts'
+import { CHECK_KINDS, type HealthCheck } from '../health-check.ts'
 import {
   FieldPlace,
+  type FieldProblem,
   field,
   isMapping,
   LABELS,
@@ -156,7 +156,7 @@ export function validateEndpoint(
 function scanRecordCheck(spec: Mapping, rootHost: string): HealthCheck | undefined {
   if (field(spec, 'healthCheck') === undefined) return undefined
   const check = scanHealthCheck(mappingField(spec, 'healthCheck', SPEC), SPEC.at('healthCheck'))
-  if (rootHost.startsWith('*.') && sendsHostName(check)) return undefined
+  if (rootHost.startsWith('*.') && CHECK_KINDS[check.protocol].sendsHostName) return undefined
   return { ...check, allowsInsecureCertificate: true }
 }
 

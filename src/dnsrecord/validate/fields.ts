@@ -1,7 +1,12 @@
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
-import type { FieldProblem } from '../dns-record.ts'
 
 type Mapping = { readonly [key: string]: YamlValue }
+
+/** Why a resource is refused, and the field that causes it. */
+export interface FieldProblem {
+  readonly path: readonly (string | number)[]
+  readonly message: string
+}
 
 /** A field of a resource. Cheap to create, because nearly none is printed. */
 export class FieldPlace {

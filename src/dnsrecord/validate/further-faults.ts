@@ -1,6 +1,6 @@
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
-import type { FieldProblem } from '../dns-record.ts'
 import { isAuthoritativeLabel } from './dns-record.ts'
+import type { FieldProblem } from './fields.ts'
 import { isMapping } from './fields.ts'
 import { isRegistryText } from './registry-text.ts'
 import { SERVED, validateResource } from './resource.ts'

@@ -1,12 +1,9 @@
 import { scanDuration } from '../../base/duration.ts'
 import { didYouMean } from '../../base/nearest.ts'
-import { Rcode } from '../../dns/iana/index.ts'
-import { scanType } from '../../dns/iana/types.ts'
-import { scanAddress } from '../../dns/text/address.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import {
-  BODY_CHARACTERS_MAX,
-  COMMAND_NAME,
+  CHECK_FIELDS,
+  CHECK_KINDS,
   HEALTH_CHECK_DEFAULTS,
   type HealthCheck,
   INTERVAL_MAX_MS,
@@ -14,44 +11,15 @@ import {
   PATH_CHARACTERS_MAX,
   PROBE_PROTOCOLS,
   type ProbeProtocol,
-  STATUS_MAX,
-  STATUS_MIN,
-  STATUS_RANGES_MAX,
-  type StatusRange,
   THRESHOLD_MAX,
 } from '../health-check.ts'
-import {
-  type FieldPlace,
-  field,
-  mappingField,
-  quote,
-  RefusedError,
-  scalarField,
-  stringField,
-} from './fields.ts'
-import { scanHost } from './names.ts'
+import { type FieldPlace, field, mappingField, quote, RefusedError, stringField } from './fields.ts'
 
 type Mapping = { readonly [key: string]: YamlValue }
 
 /** The pattern in the CustomResourceDefinition, extended to short paths such as `/`. */
 const PATH = /^[/?][\w\-.~:/?#[\]@!$&'()*+,;=%]*$/
-const STATUS_RANGE = /^(\d{3})(?:-(\d{3}))?$/
-/** Package and name of a gRPC service. */
-const GRPC_SERVICE = /^[\w.-]{1,255}$/
-/** A code of the header, without EDNS. */
-const RCODE_MAX = 15
 const SECRET_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
-
-/** The protocols of the fields that other protocols do not have. */
-const PROTOCOLS_OF: ReadonlyMap<string, readonly ProbeProtocol[]> = new Map([
-  ['expectedStatus', ['HTTP', 'HTTPS']],
-  ['expectedBody', ['HTTP', 'HTTPS']],
-  ['service', ['GRPC', 'GRPCS']],
-  ['query', ['DNS']],
-  ['expectedRcode', ['DNS']],
-  ['expectedAddress', ['DNS']],
-  ['command', ['EXEC']],
-])
 
 /** Reads a health check. `place`: place of `spec`. Throws RefusedError at the first fault. */
 export function scanHealthCheck(spec: Mapping, place: FieldPlace): HealthCheck {
@@ -67,12 +35,8 @@ export function scanHealthCheck(spec: Mapping, place: FieldPlace): HealthCheck {
     successThreshold: scanThreshold(spec, 'successThreshold', place),
     headersSecret: scanSecretName(spec, place),
     allowsInsecureCertificate: field(spec, 'allowInsecureCertificate') === true,
-    ...scanExpectedStatus(spec, place),
-    ...scanExpectedBody(spec, place),
-    ...scanGrpcService(spec, place),
-    ...(protocol === 'DNS' ? scanDns(spec, place) : {}),
-    ...(protocol === 'EXEC' ? { command: scanCommand(spec, place) } : {}),
-  }
+    ...CHECK_KINDS[protocol].scan(spec, place),
+  } as HealthCheck
 }
 
 function scanProtocol(spec: Mapping, place: FieldPlace): ProbeProtocol {
@@ -84,8 +48,10 @@ function scanProtocol(spec: Mapping, place: FieldPlace): ProbeProtocol {
 }
 
 function checkFields(spec: Mapping, protocol: ProbeProtocol, place: FieldPlace): void {
-  for (const [name, protocols] of PROTOCOLS_OF) {
-    if (field(spec, name) === undefined || protocols.includes(protocol)) continue
+  for (const name of CHECK_FIELDS) {
+    if (field(spec, name) === undefined) continue
+    const protocols = PROBE_PROTOCOLS.filter((one) => CHECK_KINDS[one].fields.includes(name))
+    if (protocols.includes(protocol)) continue
     const message = `${name} needs protocol ${protocols.join(' or ')}, not ${protocol}`
     throw new RefusedError(place.at(name), message)
   }
@@ -138,85 +104,4 @@ function scanSecretName(spec: Mapping, place: FieldPlace): string {
   const name = stringField(reference, 'name', at)
   if (name === '' || SECRET_NAME.test(name)) return name
   throw new RefusedError(at.at('name'), `${quote(name)} is not a name of a Secret`)
-}
-
-function scanExpectedStatus(spec: Mapping, place: FieldPlace): Pick<HealthCheck, 'expectedStatus'> {
-  const text = scalarField(spec, 'expectedStatus', place)
-  if (text === '') return {}
-  const ranges = text.split(',', STATUS_RANGES_MAX + 1).map((part) => scanStatusRange(part.trim()))
-  const expectedStatus = ranges.filter((range) => range !== undefined)
-  if (expectedStatus.length === ranges.length && ranges.length <= STATUS_RANGES_MAX) {
-    return { expectedStatus }
-  }
-  const message = `expectedStatus must be a list of up to ${STATUS_RANGES_MAX} codes and ranges from ${STATUS_MIN} to ${STATUS_MAX}, such as "200, 301-308", got ${quote(text)}`
-  throw new RefusedError(place.at('expectedStatus'), message)
-}
-
-function scanStatusRange(text: string): StatusRange | undefined {
-  const [, from = '', to = from] = STATUS_RANGE.exec(text) ?? []
-  const [first, last] = [Number(from), Number(to)]
-  return first >= STATUS_MIN && last >= first && last <= STATUS_MAX ? { first, last } : undefined
-}
-
-function scanExpectedBody(spec: Mapping, place: FieldPlace): Pick<HealthCheck, 'expectedBody'> {
-  const expectedBody = stringField(spec, 'expectedBody', place)
-  if (expectedBody === '') return {}
-  if (expectedBody.length <= BODY_CHARACTERS_MAX) return { expectedBody }
-  const message = `expectedBody may have up to ${BODY_CHARACTERS_MAX} characters`
-  throw new RefusedError(place.at('expectedBody'), message)
-}
-
-function scanGrpcService(spec: Mapping, place: FieldPlace): Pick<HealthCheck, 'grpcService'> {
-  const grpcService = stringField(spec, 'service', place)
-  if (grpcService === '') return {}
-  if (GRPC_SERVICE.test(grpcService)) return { grpcService }
-  const message = `service must be a name such as shop.v1.Cart, got ${quote(grpcService)}`
-  throw new RefusedError(place.at('service'), message)
-}
-
-type DnsPart = Pick<HealthCheck, 'query' | 'expectedRcode' | 'expectedAddress'>
-
-function scanDns(spec: Mapping, place: FieldPlace): DnsPart {
-  // The default is also that of the CustomResourceDefinition, for HTTPS.
-  if ((field(spec, 'port') ?? HEALTH_CHECK_DEFAULTS.port) === HEALTH_CHECK_DEFAULTS.port) {
-    throw new RefusedError(place.at('port'), 'protocol DNS needs its port, such as port: 53')
-  }
-  return {
-    query: scanQuery(spec, place),
-    ...scanExpectedRcode(spec, place),
-    ...scanExpectedAddress(spec, place),
-  }
-}
-
-function scanQuery(spec: Mapping, place: FieldPlace): NonNullable<HealthCheck['query']> {
-  const text = stringField(spec, 'query', place)
-  const [name = '', typeText = '', ...rest] = text.trim().split(/\s+/)
-  const type = scanType(typeText)
-  if (rest.length === 0 && scanHost(name) !== undefined && type !== undefined) return { name, type }
-  const message = `query must be a name and a type, such as "health.example.com A", got ${quote(text)}`
-  throw new RefusedError(place.at('query'), message)
-}
-
-function scanExpectedRcode(spec: Mapping, place: FieldPlace): Pick<DnsPart, 'expectedRcode'> {
-  const text = stringField(spec, 'expectedRcode', place)
-  if (text === '') return {}
-  const expectedRcode = new Map<string, number>(Object.entries(Rcode)).get(text)
-  if (expectedRcode !== undefined && expectedRcode <= RCODE_MAX) return { expectedRcode }
-  const message = `expectedRcode must be a code such as NOERROR or NXDOMAIN, got ${quote(text)}${didYouMean(text, Object.keys(Rcode))}`
-  throw new RefusedError(place.at('expectedRcode'), message)
-}
-
-function scanExpectedAddress(spec: Mapping, place: FieldPlace): Pick<DnsPart, 'expectedAddress'> {
-  const expectedAddress = stringField(spec, 'expectedAddress', place)
-  if (expectedAddress === '') return {}
-  if (scanAddress(expectedAddress) !== undefined) return { expectedAddress }
-  const message = `expectedAddress ${quote(expectedAddress)} is not an IP address`
-  throw new RefusedError(place.at('expectedAddress'), message)
-}
-
-function scanCommand(spec: Mapping, place: FieldPlace): string {
-  const command = stringField(spec, 'command', place)
-  if (COMMAND_NAME.test(command)) return command
-  const message = `command must be a name that probe-exec defines in the Corefile, got ${quote(command)}`
-  throw new RefusedError(place.at('command'), message)
 }

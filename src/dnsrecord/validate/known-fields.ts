@@ -1,3 +1,5 @@
+import { CHECK_FIELDS } from '../health-check.ts'
+
 /**
  * The fields of our kinds, as in the CustomResourceDefinitions; a test compares both. `undefined`: the field has no
  * fields that are known. For a list of mappings: the fields of its items.
@@ -16,24 +18,22 @@ const ENDPOINT: KnownFields = {
   providerSpecific: { name: undefined, value: undefined },
 }
 
-const HEALTH_CHECK: KnownFields = {
+/** Only manifests have it: it names a command of the Corefile. */
+const COMMAND_FIELD = 'command'
+
+/** Fields of a health check that a cluster has. */
+export const HEALTH_CHECK: KnownFields = {
   path: undefined,
   port: undefined,
   protocol: undefined,
   interval: undefined,
   failureThreshold: undefined,
   successThreshold: undefined,
-  expectedStatus: undefined,
-  expectedBody: undefined,
-  service: undefined,
-  query: undefined,
-  expectedRcode: undefined,
-  expectedAddress: undefined,
+  ...Object.fromEntries(
+    CHECK_FIELDS.filter((name) => name !== COMMAND_FIELD).map((name) => [name, undefined]),
+  ),
   additionalHeadersRef: { name: undefined },
 }
-
-/** Only manifests have it: it names a command of the Corefile. */
-const COMMAND_FIELD = 'command'
 
 /** The fields of `spec`, by kind. */
 export const SPEC_FIELDS = {

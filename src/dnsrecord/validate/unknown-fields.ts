@@ -1,6 +1,6 @@
 import { didYouMean, nearestName } from '../../base/nearest.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
-import type { FieldProblem } from '../dns-record.ts'
+import type { FieldProblem } from './fields.ts'
 import { isMapping, quote } from './fields.ts'
 import {
   type KnownFields,

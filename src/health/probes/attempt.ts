@@ -1,7 +1,7 @@
 import type { Timers } from '../../base/timers.ts'
 import type { ProbeProtocol } from '../../dnsrecord/health-check.ts'
 import { attemptMsMax } from './attempt-time.ts'
-import type { Attempt, Begin } from './begin.ts'
+import type { Attempt, AttemptListener, Begin } from './begin.ts'
 import { beginDns } from './dns-attempt.ts'
 import { beginExec } from './exec-attempt.ts'
 import { beginGrpc } from './grpc-attempt.ts'
@@ -19,7 +19,7 @@ const CONNECT_MS = 3000
 const RECEIVED_OCTETS_MAX = 1024 * 1024
 const RECEIVED_CHECK_MS = 50
 
-const BEGIN: Readonly<Record<ProbeProtocol, Begin>> = {
+const BEGIN: { readonly [P in ProbeProtocol]: Begin<P> } = {
   HTTP: beginHttp,
   HTTPS: beginHttp,
   TCP: beginTcp,
@@ -27,6 +27,14 @@ const BEGIN: Readonly<Record<ProbeProtocol, Begin>> = {
   GRPCS: beginGrpc,
   DNS: beginDns,
   EXEC: beginExec,
+}
+
+function begin<P extends ProbeProtocol>(
+  protocol: P,
+  attempt: Attempt<P>,
+  listener: AttemptListener,
+): () => void {
+  return BEGIN[protocol](attempt, listener)
 }
 
 interface AttemptOptions extends Attempt {
@@ -47,7 +55,7 @@ export function attempt(options: AttemptOptions): Promise<ProbeOutcome> {
       timers.after(totalMs, () => fail(`no answer within ${totalMs / 1000} s`)),
       () => signal.removeEventListener('abort', abort),
     ]
-    const end = BEGIN[check.protocol](options, {
+    const end = begin(check.protocol, options, {
       onSocket: (socket) => {
         if (isOver) return
         const connectMs = Math.min(CONNECT_MS, totalMs)

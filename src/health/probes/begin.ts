@@ -1,10 +1,10 @@
 import { isIP, type Socket } from 'node:net'
-import type { HealthCheck } from '../../dnsrecord/health-check.ts'
+import type { CheckOf, ProbeProtocol } from '../../dnsrecord/health-check.ts'
 import type { ProbeOutcome } from './probe.ts'
 
-/** One probe attempt on one IP address. */
-export interface Attempt {
-  readonly check: HealthCheck
+/** One probe attempt on one IP address, with a check of these protocols. */
+export interface Attempt<P extends ProbeProtocol = ProbeProtocol> {
+  readonly check: CheckOf<P>
   readonly ip: string
   /** Host name for the request and SNI; '' = use the address. */
   readonly hostname: string
@@ -25,7 +25,10 @@ export interface AttemptListener {
  * Begins an attempt; returns the function that ends it. Calls the listener only after it returned,
  * except for `onSocket`.
  */
-export type Begin = (attempt: Attempt, listener: AttemptListener) => () => void
+export type Begin<P extends ProbeProtocol> = (
+  attempt: Attempt<P>,
+  listener: AttemptListener,
+) => () => void
 
 /** Returns the host name for a request. */
 export function hostOf({ hostname, ip }: Pick<Attempt, 'hostname' | 'ip'>): string {

@@ -2,7 +2,7 @@ import { type Answered, ask, questionOf } from '../../client/ask.ts'
 import { printRcode, Rcode, RRType } from '../../dns/iana/index.ts'
 import { HeaderFlag } from '../../dns/message/header.ts'
 import { scanAddress } from '../../dns/text/address.ts'
-import type { HealthCheck } from '../../dnsrecord/health-check.ts'
+import type { CheckOf } from '../../dnsrecord/health-check.ts'
 import { scanHost } from '../../dnsrecord/validate/names.ts'
 import type { Begin } from './begin.ts'
 import type { ProbeOutcome } from './probe.ts'
@@ -12,8 +12,8 @@ const TRIES = 3
 const TRY_MS_MAX = 2000
 
 /** Sends one question over UDP, and over TCP if the answer is truncated. */
-export const beginDns: Begin = ({ ip, check }, { onDone }) => {
-  const { name, type } = check.query!
+export const beginDns: Begin<'DNS'> = ({ ip, check }, { onDone }) => {
+  const { name, type } = check.query
   const abort = new AbortController()
   // Without EDNS, which a server need not support. Forwarding servers want RD.
   const question = questionOf(scanHost(name)!, type)
@@ -26,7 +26,7 @@ export const beginDns: Begin = ({ ip, check }, { onDone }) => {
   return () => abort.abort()
 }
 
-function outcomeOf(answered: Answered, check: HealthCheck): ProbeOutcome {
+function outcomeOf(answered: Answered, check: CheckOf<'DNS'>): ProbeOutcome {
   const reason = answered.kind === 'failed' ? answered.reason : faultOf(answered.message, check)
   if (reason === '') return { kind: 'healthy', httpStatus: 0 }
   return { kind: 'unhealthy', httpStatus: 0, reason }
@@ -35,7 +35,7 @@ function outcomeOf(answered: Answered, check: HealthCheck): ProbeOutcome {
 /** Returns how an answer differs from what the check expects; '' = it does not. */
 function faultOf(
   { rcode, answer }: Extract<Answered, { kind: 'reply' }>['message'],
-  { expectedRcode = Rcode.NOERROR, expectedAddress }: HealthCheck,
+  { expectedRcode = Rcode.NOERROR, expectedAddress }: CheckOf<'DNS'>,
 ): string {
   const code = `rcode ${printRcode(rcode)}`
   if (rcode !== expectedRcode) return code

@@ -10,7 +10,7 @@ const SEARCH_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
  * Runs a command of the Corefile without a shell, in a process group of its own, which ends with it.
  * Exit code 0 is healthy. Its output is discarded.
  */
-export const beginExec: Begin = (attempt, { onDone }) => {
+export const beginExec: Begin<'EXEC'> = (attempt, { onDone }) => {
   const skip = (error: Error): void => {
     const reason = `command ${attempt.check.command} cannot be started: ${printFault(error)}`
     onDone({ kind: 'skipped', reason })
@@ -36,7 +36,7 @@ export const beginExec: Begin = (attempt, { onDone }) => {
 }
 
 /** Returns the process, or why it cannot be created. */
-function start({ ip, check, hostname, command }: Attempt): ChildProcess | Error {
+function start({ ip, check, hostname, command }: Attempt<'EXEC'>): ChildProcess | Error {
   const [program = '', ...args] = command
   const env = {
     PATH: SEARCH_PATH,

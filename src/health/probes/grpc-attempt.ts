@@ -8,6 +8,8 @@ import { connect as connectTls } from 'node:tls'
 import { type Attempt, type Begin, hostOf, serverNameOf } from './begin.ts'
 import type { ProbeOutcome } from './probe.ts'
 
+type GrpcAttempt = Attempt<'GRPC' | 'GRPCS'>
+
 const PATH = '/grpc.health.v1.Health/Check'
 /** A frame of gRPC: compression flag u8, length u32, message. */
 const FRAME_HEAD_OCTETS = 5
@@ -34,7 +36,7 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
  * Calls `grpc.health.v1.Health/Check` over HTTP/2, with TLS for GRPCS. Only the status SERVING is
  * healthy.
  */
-export const beginGrpc: Begin = (attempt, { onSocket, onError, onDone }) => {
+export const beginGrpc: Begin<'GRPC' | 'GRPCS'> = (attempt, { onSocket, onError, onDone }) => {
   const socket = openSocket(attempt)
   socket.on('error', onError)
   onSocket(socket)
@@ -55,7 +57,7 @@ export const beginGrpc: Begin = (attempt, { onSocket, onError, onDone }) => {
   }
 }
 
-function openSocket({ ip, check, hostname }: Attempt): Socket {
+function openSocket({ ip, check, hostname }: GrpcAttempt): Socket {
   const to = { host: ip, port: check.port }
   if (check.protocol === 'GRPC') return connectTcp(to)
   return connectTls({
@@ -66,7 +68,7 @@ function openSocket({ ip, check, hostname }: Attempt): Socket {
   })
 }
 
-function openSession(attempt: Attempt, socket: Socket): ClientHttp2Session {
+function openSession(attempt: GrpcAttempt, socket: Socket): ClientHttp2Session {
   const scheme = attempt.check.protocol === 'GRPC' ? 'http' : 'https'
   return connectHttp2(`${scheme}://${hostOf({ ...attempt, hostname: '' })}`, {
     createConnection: () => socket,
@@ -76,7 +78,7 @@ function openSession(attempt: Attempt, socket: Socket): ClientHttp2Session {
   })
 }
 
-function sendRequest(session: ClientHttp2Session, attempt: Attempt): ClientHttp2Stream {
+function sendRequest(session: ClientHttp2Session, attempt: GrpcAttempt): ClientHttp2Stream {
   const extra = [...attempt.headers].map(([name, value]) => [name.toLowerCase(), value] as const)
   const stream = session.request({
     ...Object.fromEntries(extra.filter(([name]) => !OWN_HEADERS.has(name))),

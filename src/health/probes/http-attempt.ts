@@ -1,6 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { EXPECTED_STATUS_DEFAULT, type HealthCheck } from '../../dnsrecord/health-check.ts'
+import { EXPECTED_STATUS_DEFAULT } from '../../dnsrecord/checks/http.ts'
+import type { CheckOf } from '../../dnsrecord/health-check.ts'
 import { type AttemptListener, type Begin, hostOf, serverNameOf } from './begin.ts'
 
 /** Maximum length of a response's head. */
@@ -9,7 +10,7 @@ const HEAD_OCTETS_MAX = 8192
 const BODY_OCTETS_MAX = 64 * 1024
 
 /** Sends a GET request. Redirects are not followed. */
-export const beginHttp: Begin = ({ ip, check, hostname, headers }, listener) => {
+export const beginHttp: Begin<'HTTP' | 'HTTPS'> = ({ ip, check, hostname, headers }, listener) => {
   const isTls = check.protocol === 'HTTPS'
   const send = isTls ? httpsRequest : httpRequest
   const request = send({
@@ -41,7 +42,7 @@ export const beginHttp: Begin = ({ ip, check, hostname, headers }, listener) => 
 
 function readResponse(
   response: IncomingMessage,
-  { expectedStatus = EXPECTED_STATUS_DEFAULT, expectedBody }: HealthCheck,
+  { expectedStatus = EXPECTED_STATUS_DEFAULT, expectedBody }: CheckOf<'HTTP' | 'HTTPS'>,
   { onDone, onError }: AttemptListener,
 ): void {
   const { statusCode: httpStatus = 0 } = response

@@ -43,8 +43,9 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
  */
 export function createProber(options: ProberOptions): Prober {
   return async (probe, signal) => {
-    if (commandOf(probe, options) === undefined) {
-      const reason = `no command ${probe.check.command} is configured with probe-exec`
+    const { check } = probe
+    if (check.protocol === 'EXEC' && commandOf(probe, options) === undefined) {
+      const reason = `no command ${check.command} is configured with probe-exec`
       return { kind: 'skipped', reason }
     }
     const ips = await findAddresses(probe, options)
@@ -55,12 +56,9 @@ export function createProber(options: ProberOptions): Prober {
   }
 }
 
-/** Returns the command of an EXEC check; undefined = it is not configured. */
-function commandOf(
-  { check: { command } }: Probe,
-  { commands }: ProberOptions,
-): readonly string[] | undefined {
-  return command === undefined ? [] : commands?.get(command)
+/** Returns the command of an EXEC check; undefined = it is not configured, or it is another check. */
+function commandOf({ check }: Probe, { commands }: ProberOptions): readonly string[] | undefined {
+  return check.protocol === 'EXEC' ? commands?.get(check.command) : undefined
 }
 
 async function findAddresses(

@@ -1,4 +1,5 @@
 import { API_VERSION } from '../../dnsrecord/dns-record.ts'
+import { HEALTH_CHECK } from '../../dnsrecord/validate/known-fields.ts'
 import { findLeaves, probeName } from '../../health/record-probes.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import { keyOf } from '../../kube/object-key.ts'
@@ -18,21 +19,7 @@ const NAME_CHARACTERS_MAX = 253
 /** Longest value of a label. */
 const LABEL_CHARACTERS_MAX = 63
 /** Fields that a probe copies from the health check of its record. */
-const COPIED = [
-  'port',
-  'path',
-  'protocol',
-  'interval',
-  'failureThreshold',
-  'successThreshold',
-  'additionalHeadersRef',
-  'expectedStatus',
-  'expectedBody',
-  'service',
-  'query',
-  'expectedRcode',
-  'expectedAddress',
-] as const
+const COPIED = Object.keys(HEALTH_CHECK)
 
 /**
  * The DNSHealthCheckProbes for a DNSRecord's health check, one for each of its addresses, in the

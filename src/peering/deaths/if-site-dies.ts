@@ -19,7 +19,9 @@ const ADVISED = { intervalMs: 10_000, failureThreshold: 3 }
 const ALONE = 'no other site has an address'
 
 /** The health check that the sites apply to each other's addresses. */
-type DeathCheck = Pick<HealthCheck, 'protocol' | 'intervalMs' | 'failureThreshold' | 'command'>
+type DeathCheck = Pick<HealthCheck, 'protocol' | 'intervalMs' | 'failureThreshold'> & {
+  readonly command?: string
+}
 
 /** A host with the endpoints that all sites have of it. */
 export interface HostOfSites {

@@ -13,9 +13,9 @@ export function* findLostCommands(
   if (probe === undefined) return
   for (const { key, packed } of records) {
     if (!isChecked(packed)) continue
-    const { command } = unpackRecord(packed).healthCheck!
-    if (command === undefined || commands?.has(command)) continue
-    const what = `DNSRecord ${key}: no probe-exec defines command ${command}`
+    const check = unpackRecord(packed).healthCheck!
+    if (check.protocol !== 'EXEC' || commands?.has(check.command)) continue
+    const what = `DNSRecord ${key}: no probe-exec defines command ${check.command}`
     yield new InputError(places.record(key), `${what}; the addresses are not probed`)
   }
 }

@@ -4,7 +4,12 @@ import type { Server, Socket } from 'node:net'
 import type { Test } from 'tap'
 import { systemTimers } from '../../../src/base/timers.ts'
 import { scanCidr } from '../../../src/dns/text/address.ts'
-import { HEALTH_CHECK_DEFAULTS, type HealthCheck } from '../../../src/dnsrecord/health-check.ts'
+import {
+  type CheckOf,
+  HEALTH_CHECK_DEFAULTS,
+  type HealthCheck,
+  type ProbeProtocol,
+} from '../../../src/dnsrecord/health-check.ts'
 import type { Probe, ProbeOutcome } from '../../../src/health/probes/probe.ts'
 import { ProbePolicy } from '../../../src/health/probes/probe-policy.ts'
 import { createProber, type ProberOptions } from '../../../src/health/probes/prober.ts'
@@ -31,7 +36,10 @@ export async function listen(
   return port
 }
 
-export interface Given extends Partial<HealthCheck> {
+type PartsOf<P extends ProbeProtocol> = Partial<Omit<CheckOf<P>, 'protocol'>>
+
+export interface Given extends PartsOf<'HTTP'>, PartsOf<'GRPC'>, PartsOf<'DNS'>, PartsOf<'EXEC'> {
+  readonly protocol?: ProbeProtocol
   readonly address?: string
   readonly hostname?: string
   readonly testAddress?: string
@@ -43,7 +51,7 @@ export function probeOf({
   testAddress,
   ...check
 }: Given): Probe {
-  const all = { ...HEALTH_CHECK_DEFAULTS, protocol: 'HTTP', ...check } as const
+  const all = { ...HEALTH_CHECK_DEFAULTS, protocol: 'HTTP', ...check } as HealthCheck
   const tested = testAddress === undefined ? {} : { testAddress }
   return { id: 'n/p', namespace: 'n', address, hostname, check: all, ...tested }
 }
