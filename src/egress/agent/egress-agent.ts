@@ -1,9 +1,9 @@
 import { assert } from '../../base/assert.ts'
 import type { Clock } from '../../base/clock.ts'
+import { printLatin1 } from '../../base/latin1.ts'
 import { runInSlices, runWhole } from '../../base/slices.ts'
 import type { Timers } from '../../base/timers.ts'
 import { type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
-import { nameKey } from '../../dns/name/name.ts'
 import type { Cidr } from '../../dns/text/address.ts'
 import { StateFile } from '../../persist/state-file.ts'
 import { type Guarded, guarding } from '../../telemetry/guard.ts'
@@ -172,7 +172,8 @@ export class EgressAgent implements EgressGate {
     if (observed.kind !== 'answer' || grants === undefined) return undefined
     const { clock, limits, rules } = this.#parts
     const nowMs = clock.monotonic()
-    const name = nameKey(observed.name)
+    // Its nameKey, because it is in lower case.
+    const name = printLatin1(observed.name)
     const ttls = new Map<string, number>()
     const denied: string[] = []
     for (const { address, ttlSeconds } of observed.facts) {
