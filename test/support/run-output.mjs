@@ -38,8 +38,8 @@ export class Progress {
       .map((path) => [path, statSync(join(files, path)).mtimeMs])
       .sort(([, a], [, b]) => b - a)[0]?.[0]
     const seconds = Math.round((Date.now() - this.#startMs) / 1000)
-    const name = nameOf((latest ?? '').replace(/\.tap$/, ''))
-    const line = `${seconds} s: ${started.length} of ${this.#count} test processes, ${name}`
+    const name = latest === undefined ? '' : `, ${nameOf(latest.replace(/\.tap$/, ''))}`
+    const line = `${seconds} s: ${started.length} of ${this.#count} test processes${name}`
     process.stderr.write(isTerminal ? `\r\x1b[K${line}` : `${line}\n`)
   }
 }
