@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type * as Yaml from 'yaml'
-import type { CST, Document, LineCounter, Node } from 'yaml'
+import type { Alias, CST, Document, LineCounter, Node } from 'yaml'
 import { scanBlockYaml, type YamlValue } from './scan-block-yaml.ts'
 import { scanJson } from './scan-json.ts'
 
@@ -86,11 +86,28 @@ export function parseDocuments(text: string): readonly YamlValue[] | YamlProblem
     } catch (error) {
       // Exceeded alias bound or unresolved alias; both are faults of the file.
       if (!(error instanceof ReferenceError)) throw error
-      const at = document.contents?.range?.[0] ?? 0
-      return new YamlProblem(error.message, Math.max(1, lines.linePos(at).line))
+      const whole = { message: error.message, at: document.contents?.range?.[0] ?? 0 }
+      const { message, at } = findLostAlias(document) ?? whole
+      return new YamlProblem(message, Math.max(1, lines.linePos(at).line))
     }
   }
   return values
+}
+
+/** Describes the first alias without an anchor, such as a wildcard name that is not quoted; undefined = none. */
+function findLostAlias(document: Document): { message: string; at: number } | undefined {
+  let lost: Alias | undefined
+  library().visit(document, {
+    Alias: (_, alias) => {
+      if (alias.resolve(document) !== undefined) return undefined
+      lost = alias
+      return library().visit.BREAK
+    },
+  })
+  if (lost === undefined) return undefined
+  const name = `*${lost.source}`
+  const message = `${name} without quotes is an alias, which no anchor defines; write "${name}"`
+  return { message, at: lost.range?.[0] ?? 0 }
 }
 
 /**

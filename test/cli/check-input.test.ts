@@ -114,6 +114,16 @@ t.test('the line is that of the field', async (t) => {
   t.match(errors[0], `a.yaml:${lines.indexOf('  endpoint:') + 1}: `)
 })
 
+t.test('a wildcard without quotes is an error with its line and the fix', async (t) => {
+  const lines = RECORD.replace(/rootHost: .*/, 'rootHost: *.example.com').split('\n')
+  const line = lines.indexOf('  rootHost: *.example.com') + 1
+  const { code, errors } = await run(t, { 'a.yaml': lines.join('\n') })
+  t.equal(code, 1)
+  t.strictSame(errors, [
+    `a.yaml:${line}: *.example.com without quotes is an alias, which no anchor defines; write "*.example.com"`,
+  ])
+})
+
 t.test('what programs write is no fault', async (t) => {
   const metadata = `metadata:
   uid: 1b4e28ba
