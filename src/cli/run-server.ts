@@ -12,6 +12,9 @@ import { startLines } from './start-lines.ts'
 import { versionLines } from './version-lines.ts'
 import { keepHeapYoung } from './young-heap.ts'
 
+/** Names the Corefile of `sextant node` in errors. The command prints it, with the lines that they name. */
+const COMPOSED = 'sextant node --print-conf'
+
 /** What to serve, and how. */
 interface ServerArgs extends Omit<ServeArgs, 'plugins' | 'version'> {
   /** Serve this Corefile, unless `conf` names one. */
@@ -43,7 +46,7 @@ async function run(
   const { conf, corefile, dnsPort } = args
   const source: CorefileSource =
     conf === undefined && corefile !== undefined
-      ? { kind: 'text', name: 'Corefile', text: corefile }
+      ? { kind: 'text', name: COMPOSED, text: corefile }
       : chooseCorefile(conf, dnsPort)
   const supervisor = new Supervisor(source, composeParts(args.dnsPort, output.lines, args))
   handleSignals(supervisor, log, end)

@@ -2,13 +2,22 @@ import { join } from 'node:path'
 import t from 'tap'
 import { HostNetwork } from '../support/host-network.ts'
 import { needs, needsRoot } from '../support/peer.ts'
-import { root } from '../support/server.ts'
+import { root, runSextant } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 t.setTimeout(300_000)
 
 const MAIN = join(root, 'dist/main.js')
 const ZONE = '192.0.2.10 www.example.com\n'
+
+t.test('an invalid flag is an error with its line in the output of --print-conf', async (t) => {
+  const flags = ['node', '--cluster=10.0.0.0/8', '--dialect=cilium-1.15', '--listen=:10599']
+  const printed = (await runSextant(root, [...flags, '--print-conf'])).stdout.split('\n')
+  const line = printed.findIndex((one) => one.includes('dialect')) + 1
+  const { code, stderr } = await runSextant(root, flags)
+  t.equal(code, 1)
+  t.match(stderr, `sextant node --print-conf:${line} - Error during parsing: must be cilium-1.16`)
+})
 
 t.test(
   'sextant node answers the networks of --cluster and the node only',
