@@ -1,7 +1,7 @@
 import { InputError, type Position } from '../../base/errors.ts'
 import { nsec3Excess } from '../../dns/dnssec/nsec3.ts'
 import { printType, RRType } from '../../dns/iana/index.ts'
-import { printName } from '../../dns/name/name.ts'
+import { concatNames, isSubdomain, lowerName, printName } from '../../dns/name/name.ts'
 import { delegationDigestFault } from '../../dns/rdata/digests.ts'
 import { NodeRecords } from './node-records.ts'
 import type { ZoneRecords } from './records.ts'
@@ -12,6 +12,13 @@ const REPORTS_MAX = 100
 const RRSETS_MAX = 255
 /** Owners between two pauses. */
 const SLICE_NODES = 1024
+/** Octets before the target in the rdata of the types whose targets are checked. */
+const TARGET_AT: ReadonlyMap<number, number> = new Map([
+  [RRType.NS, 0],
+  [RRType.CNAME, 0],
+  [RRType.MX, 2],
+  [RRType.SRV, 6],
+])
 
 /** The results of the checks. Without errors, the zone can be served. */
 interface ZoneFindings {
@@ -30,6 +37,7 @@ interface ZoneFindings {
  *     TTLs that differ in one RRset                   the lowest for all (RFC 2181 section 5.2)
  *     no NS at the apex                               warning
  *     a DS or CDS whose digest has a wrong length     warning
+ *     a target in the zone that repeats its name      warning: a final dot is missing
  *
  * Dropped records get type 0. `apex`: lower-case wire form. `file`: the place of errors that
  * concern the whole zone.
@@ -55,6 +63,8 @@ class ZoneChecker {
   readonly #apex: Uint8Array
   readonly #apexNode: number
   readonly #node: NodeRecords
+  /** `www.example.org.example.org.` is below this name. */
+  readonly #repeated: Uint8Array | undefined
   #duplicateCount = 0
   #firstDuplicate = -1
   #firstDuplicateNode = -1
@@ -67,6 +77,8 @@ class ZoneChecker {
     this.#apex = apex
     this.#apexNode = records.find(apex, apex.length)
     this.#node = new NodeRecords(records)
+    // A zone of one label can have such a name: org.org.
+    if (apex[apex[0]! + 1] !== 0) this.#repeated = concatNames(apex, apex)
   }
 
   get isFull(): boolean {
@@ -157,6 +169,21 @@ class ZoneChecker {
     }
     if (type === RRType.NSEC3 || type === RRType.NSEC3PARAM) this.#checkIterations(record)
     if (type === RRType.DS || type === RRType.CDS) this.#checkDigest(record)
+    const targetAt = TARGET_AT.get(type)
+    if (targetAt !== undefined) this.#checkTarget(record, targetAt)
+  }
+
+  /** `targetAt`: where the target begins in the rdata. */
+  #checkTarget(record: number, targetAt: number): void {
+    const target = this.#records.rdata(record).subarray(targetAt)
+    if (this.#repeated === undefined || !isSubdomain(target, this.#repeated)) return
+    const name = lowerName(target)
+    if (this.#records.find(name, name.length) !== -1) return
+    const text = printName(target)
+    const meant = text.slice(0, -printName(this.#apex).length)
+    const type = printType(this.#records.type[record]!)
+    const message = `${type} of ${this.#owner()} leads to ${text}, which does not exist; if ${meant} is meant, write the final dot`
+    this.#warn(this.#position(record), message)
   }
 
   #checkDigest(record: number): void {

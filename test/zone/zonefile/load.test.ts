@@ -171,6 +171,20 @@ const mended: { name: string; given: string; warnings: RegExp[]; lines: string[]
     ],
   },
   {
+    name: 'targets that repeat the zone lack the final dot, unless they exist',
+    given: `${APEX}a 60 CNAME b.example.org\n@ 60 MX 5 MX.example.org\nc 60 CNAME d.example.org\nd.example.org 60 TXT x\n`,
+    warnings: [
+      /^db\.test:4: MX of example\.org\. leads to MX\.example\.org\.example\.org\., which does not exist; if MX\.example\.org\. is meant, write the final dot$/,
+      /^db\.test:3: CNAME of a\.example\.org\. leads to b\.example\.org\.example\.org\.,/,
+    ],
+    lines: [
+      'a.example.org. 60 IN CNAME b.example.org.example.org.',
+      'c.example.org. 60 IN CNAME d.example.org.example.org.',
+      'd.example.org.example.org. 60 IN TXT "x"',
+      'example.org. 60 IN MX 5 MX.example.org.example.org.',
+    ],
+  },
+  {
     name: 'records of one owner may stand apart',
     given: `${APEX}a 60 A 192.0.2.1\nb 60 A 192.0.2.9\na 60 A 192.0.2.2\n`,
     warnings: [],
