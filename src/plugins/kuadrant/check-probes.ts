@@ -40,8 +40,8 @@ export function* findRefusedProbes(
 }
 
 /**
- * Finds health checks of manifests that no server performs: no block with these manifests probes, or the check needs a
- * Secret. `all`: the blocks of the Corefile. `probe off` is a decision of the administrator, and causes no warning.
+ * Finds health checks of manifests that no server performs: the record has nothing to probe, no block with these
+ * manifests probes, or the check needs a Secret. `all`: the blocks of the Corefile. `probe off` is a decision of the administrator, and causes no warning.
  */
 export function* findIdleChecks(
   { source }: Pick<KuadrantOptions, 'source'>,
@@ -62,8 +62,10 @@ export function* findIdleChecks(
   for (const { key, packed } of records) {
     if (!isChecked(packed) || reported.has(key)) continue
     const { endpoints, healthCheck } = unpackRecord(packed)
-    if (findLeaves(endpoints).length === 0) continue
-    if (probe === undefined) {
+    if (findLeaves(endpoints).length === 0) {
+      const text = `DNSRecord ${key}: healthCheck has no effect: no endpoint has an address, or is a CNAME that leads out of the record`
+      yield new InputError(places.healthCheck(key), text)
+    } else if (probe === undefined) {
       const text = `DNSRecord ${key}: healthCheck has no effect, all addresses are always served: ${why}`
       yield new InputError(places.healthCheck(key), text)
     } else if (healthCheck!.headersSecret !== '') {

@@ -45,6 +45,7 @@ import { foreseeDeaths } from './check-deaths.ts'
 import { checkDrains } from './check-drains.ts'
 import { findLostFallbacks } from './check-fallbacks.ts'
 import { findIdleChecks, findRefusedProbes } from './check-probes.ts'
+import { findIdleShifts } from './check-shifts.ts'
 import type { KuadrantOptions } from './options.ts'
 
 /**
@@ -143,9 +144,10 @@ function checkRecords(
     warn(warning)
   for (const warning of findRefusedProbes(records, options.health ?? NO_HEALTH, places))
     warn(warning)
-  // A peer may have the endpoint.
+  // A peer may have the other endpoint.
   if (options.peering.peers.length === 0) {
     for (const warning of findLostFallbacks(records, places)) warn(warning)
+    for (const warning of findIdleShifts(records, places)) warn(warning)
   }
   for (const { key, packed } of records) {
     if (ownership.zoneKeyOf(packed) !== '') continue

@@ -86,7 +86,9 @@ const UNCHECKED: readonly {
     name: 'nothing to probe',
     blocks: [''],
     manifests: manifest('a', '192.0.2.1').replace('recordType: A', 'recordType: TXT'),
-    want: [],
+    want: [
+      /a\.yaml:9: DNSRecord default\/a: healthCheck has no effect: no endpoint has an address/,
+    ],
   },
   {
     name: 'a probe without status',
