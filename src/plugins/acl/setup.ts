@@ -1,7 +1,7 @@
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { scanType } from '../../dns/iana/index.ts'
 import { printName } from '../../dns/name/name.ts'
-import { type Cidr, scanCidr } from '../../dns/text/address.ts'
+import { type Cidr, isWithin, scanCidr } from '../../dns/text/address.ts'
 import { AddressSet, ALL_ADDRESSES } from '../../dns/text/address-set.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
@@ -42,14 +42,42 @@ function isForOthers({ action, qtypes, sources }: AclPolicy): boolean {
   return action !== AclAction.Allow && qtypes === undefined && sources === undefined
 }
 
+/** A policy as written. */
+interface ScannedPolicy extends Omit<AclPolicy, 'sources'> {
+  /** Undefined = all sources. */
+  readonly networks: readonly Cidr[] | undefined
+  readonly line: number
+}
+
 function scanRule(c: SetupContext, d: Dispenser): AclRule {
   const zones = scanZoneArgsOrBlock(d, d.remainingArgs(), c.block)
-  const policies: AclPolicy[] = []
-  d.eachProperty(() => policies.push(scanPolicy(d)))
+  const scanned: ScannedPolicy[] = []
+  d.eachProperty(() => {
+    const policy = scanPolicy(d)
+    const other = scanned.find((one) => one.action !== policy.action && covers(one, policy))
+    if (other !== undefined) {
+      const message = `acl: this policy never applies: the one of line ${other.line} matches all of its queries; move it up`
+      c.warn(message, d.position())
+    }
+    scanned.push(policy)
+  })
+  const policies = scanned.map(({ action, qtypes, networks }): AclPolicy => {
+    return { action, qtypes, sources: networks && new AddressSet(networks) }
+  })
   return { zones: new ZoneSet(zones), zoneTexts: zones.map((zone) => printName(zone)), policies }
 }
 
-function scanPolicy(d: Dispenser): AclPolicy {
+/** True if the first policy matches all queries that the second one matches. */
+function covers({ qtypes, networks }: ScannedPolicy, other: ScannedPolicy): boolean {
+  if (qtypes !== undefined) return false
+  if (networks === undefined) return true
+  const inside = ({ bits, bytes, family }: Cidr): boolean =>
+    networks.some((one) => one.bits <= bits && isWithin(one, bytes, family))
+  return other.networks?.every(inside) ?? false
+}
+
+function scanPolicy(d: Dispenser): ScannedPolicy {
+  const { line } = d.position()
   const action = ACTIONS.get(d.value().toLowerCase())
   if (action === undefined) {
     const token = JSON.stringify(d.value())
@@ -63,7 +91,7 @@ function scanPolicy(d: Dispenser): AclPolicy {
     // All addresses need no set.
     if (networks?.includes(ALL_ADDRESSES[0]!)) networks = undefined
   }
-  return { action, qtypes, sources: networks === undefined ? undefined : new AddressSet(networks) }
+  return { action, qtypes, networks, line }
 }
 
 /** Splits a line into its `type …` and `net …` parts. */

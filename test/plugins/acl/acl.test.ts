@@ -16,6 +16,26 @@ function decide(corefile: string, question: Partial<Question>): string {
   return `${status === 5 ? 'block' : 'filter'} ede ${tx.response.edeCode}`
 }
 
+t.test('a policy behind another one that matches all of its queries is a warning', async (t) => {
+  const table: { given: string; warned: string }[] = [
+    { given: 'allow\n block net 192.0.2.0/24', warned: '3' },
+    { given: 'block net 192.0.2.0/24\n allow net 192.0.2.7', warned: '3' },
+    { given: 'drop net 192.0.2.0/24 2001:db8::/32\n allow type A net 192.0.2.7', warned: '3' },
+    { given: 'block net *\n allow net 192.0.2.7\n allow net 192.0.2.8', warned: '3 4' },
+    { given: 'allow net 192.0.2.7\n block net 192.0.2.0/24', warned: '' },
+    { given: 'block type A net 192.0.2.0/24\n allow net 192.0.2.7', warned: '' },
+    { given: 'block net 192.0.2.0/24\n allow net 192.0.2.7 192.0.3.7', warned: '' },
+    { given: 'block net 192.0.2.0/24\n block net 192.0.2.7', warned: '' },
+    { given: 'block net 0.0.0.0/0\n allow net ::1', warned: '' },
+    { given: 'allow net 192.0.2.7\n block', warned: '' },
+  ]
+  for (const { given, warned } of table) {
+    const { warnings } = new SetUp(acl, `acl {\n ${given}\n}`)
+    t.equal(warnings.map((line) => line.split(':')[0]).join(' '), warned, given)
+    for (const line of warnings) t.match(line, /never applies.* line 2 .*move it up$/)
+  }
+})
+
 t.test('the first policy that matches decides', async (t) => {
   const table: { name: string; given: string; question?: Partial<Question>; want: string }[] = [
     { name: 'nothing matches', given: 'block net 10.0.0.0/8', want: 'allow' },
