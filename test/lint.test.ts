@@ -5,6 +5,8 @@ import t from 'tap'
 import ts from 'typescript'
 import { isAmbiguous } from './ambiguous-pattern.ts'
 
+// Long: it checks the types of all sources.
+
 /*
  * What Biome does not check: cyclomatic complexity, the number of parameters, and promises that
  * nothing waits for.
