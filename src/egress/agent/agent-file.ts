@@ -71,7 +71,7 @@ export function* printState(states: Iterable<ClientState>, clock: Clock): Genera
     for (const one of learned) {
       if ('address' in one) {
         const { address, names, aliveMs, endMs, keptMs } = one
-        const texts = [...names].map(printKey)
+        const texts = [...names].map(printKey).sort()
         yield print('zombie', address, texts, after(aliveMs), after(endMs), after(keptMs))
       } else {
         const { name, lookupMs, ttlSeconds, endMs, addresses: own } = one

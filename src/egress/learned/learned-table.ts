@@ -90,9 +90,9 @@ interface Pair {
  * several answers with one address of one name, the one that ends last counts, so their order does not matter.
  * Addresses that have ended stay until they are removed. After Cilium's DNSCache.
  *
- *     put ─▶ valid ── collect ─▶ (the holder decides) ── retire ─▶ zombie ── collectZombies ─▶ removed
+ *     add ─▶ valid ── collect ─▶ (the holder decides) ── retire ─▶ zombie ── collectZombies ─▶ removed
  *              ▲                                                     │
- *              └───────────────────── put ◀──────────────────────────┘
+ *              └───────────────────── add ◀──────────────────────────┘
  */
 export class LearnedTable {
   readonly #rules: TableRules
@@ -127,7 +127,10 @@ export class LearnedTable {
     return this.#zombies.size
   }
 
+  /** Adds a new answer. Its addresses are no zombies of the name any more. */
   add(answer: Answer): CacheChange {
+    const { name, addresses } = answer
+    for (const address of addresses) this.#strip(address, (one) => one === name)
     return this.put(this.dated(answer))
   }
 
@@ -136,7 +139,7 @@ export class LearnedTable {
     return { ...answer, endMs: this.#rules.endOf(answer) }
   }
 
-  /** Adds an answer of another table, or of an earlier process. Its addresses are no zombies of the name any more. */
+  /** Adds an answer of another table, or of an earlier process. */
   put(answer: DatedAnswer): CacheChange {
     const { name, addresses, endMs } = answer
     const added: string[] = []
@@ -150,7 +153,6 @@ export class LearnedTable {
       if (known !== undefined) extended.push(address)
       else {
         added.push(address)
-        this.#strip(address, (one) => one === name)
         entryOf(this.#byName, name).set(address, pair)
         entryOf(this.#byAddress, address).set(name, pair)
       }
@@ -266,7 +268,6 @@ export class LearnedTable {
 
   /** Keeps an address that was removed, as a zombie. */
   retire({ address, name, endMs, ttlEndMs }: EndedAddress): void {
-    if (this.endOf(name, address) !== undefined) return
     const { count: addedAt, startMs } = this.#dumps
     const keptMs = ttlEndMs + this.#limits.keepMs
     const known = this.#zombies.get(address)
@@ -283,10 +284,12 @@ export class LearnedTable {
     known.addedAt = addedAt
   }
 
-  /** Adds a zombie of an earlier process. It does not die before there are two new dumps. */
+  /** Adds a zombie of an earlier process, without names that are valid. It does not die before two new dumps. */
   putZombie({ address, names, aliveMs, endMs, keptMs }: Zombie): void {
     const ttlEndMs = keptMs - this.#limits.keepMs
-    for (const name of names) this.retire({ address, name, endMs, ttlEndMs })
+    for (const name of names) {
+      if (this.endOf(name, address) === undefined) this.retire({ address, name, endMs, ttlEndMs })
+    }
     this.markAlive(address, aliveMs)
   }
 
