@@ -28,6 +28,10 @@ const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u
 
 const block = (body: string): string => `example.org {\n whoami\n ${body}\n}\n`
 
+const TEMPLATES = ['example.net', 'a.example.org org'].map(
+  (zones) => `template IN A ${zones} {\n rcode NXDOMAIN\n }`,
+)
+
 const CASES: readonly { name: string; corefile: string; code: number; want: readonly RegExp[] }[] =
   [
     {
@@ -53,6 +57,14 @@ const CASES: readonly { name: string; corefile: string; code: number; want: read
       corefile: block('root /no/root'),
       code: 0,
       want: [/^\[WARNING\] Corefile:3: plugin\/root: Root path does not exist: \/no\/root$/],
+    },
+    {
+      name: 'zones of directives that are outside of the zones of the block',
+      corefile: block(`${TEMPLATES[0]}\n ${TEMPLATES[1]}`),
+      code: 0,
+      want: [
+        /^\[WARNING\] Corefile:3: plugin\/template: no query of the block is for example\.net\.: it is outside of the block's zones$/,
+      ],
     },
     {
       name: 'names of log that are outside of the zones',

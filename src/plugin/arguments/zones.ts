@@ -1,7 +1,8 @@
 import { InputError } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { scanKey } from '../../corefile/key.ts'
-import type { BlockConfig } from '../directive.ts'
+import { isSubdomain, printName } from '../../dns/name/name.ts'
+import type { BlockConfig, SetupContext } from '../directive.ts'
 
 /** Any valid port: the port of a zone argument is not used. */
 const NO_PORT = 53
@@ -29,4 +30,26 @@ export function scanZoneArgsOrBlock(
   block: BlockConfig,
 ): Uint8Array[] {
   return args.length === 0 ? block.keys.map((key) => key.zone) : scanZoneArgs(d, args)
+}
+
+/** As `scanZoneArgsOrBlock`, for a directive that answers queries of these zones. Warns of a zone that has no queries. */
+export function scanAnsweredZones(
+  d: Dispenser,
+  args: readonly string[],
+  c: Pick<SetupContext, 'block' | 'warn'>,
+): Uint8Array[] {
+  const zones = scanZoneArgsOrBlock(d, args, c.block)
+  // It can change names of the block into any others.
+  if (c.block.directives.includes('rewrite')) return zones
+  for (const zone of zones) {
+    if (isInBlock(zone, c.block)) continue
+    const message = `no query of the block is for ${printName(zone)}: it is outside of the block's zones`
+    c.warn(message, d.position())
+  }
+  return zones
+}
+
+/** True if some query of the block can be for the name or names below it. */
+export function isInBlock(name: Uint8Array, { keys }: BlockConfig): boolean {
+  return keys.some(({ zone }) => isSubdomain(name, zone) || isSubdomain(zone, name))
 }

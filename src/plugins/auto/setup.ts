@@ -8,7 +8,7 @@ import { NO_FALLTHROUGH, scanFallthrough } from '../../plugin/arguments/fallthro
 import { nextOnce } from '../../plugin/arguments/once.ts'
 import { scanPattern } from '../../plugin/arguments/pattern.ts'
 import { scanReload } from '../../plugin/arguments/reload.ts'
-import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
+import { scanAnsweredZones } from '../../plugin/arguments/zones.ts'
 import { placeOf } from '../../plugin/block-place.ts'
 import type { CheckHook, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
@@ -73,7 +73,7 @@ function scanConfig(c: SetupContext) {
   let reloadMs = RELOAD_MS_DEFAULT
   let fallthrough = NO_FALLTHROUGH
   for (let occurrences = 0; nextOnce(d, occurrences); occurrences++) {
-    origins = scanZoneArgsOrBlock(d, d.remainingArgs(), c.block)
+    origins = scanAnsweredZones(d, d.remainingArgs(), c)
     d.eachProperty(() => {
       if (d.value() === 'directory') {
         if (!d.nextArg()) throw d.argError()

@@ -12,7 +12,7 @@ import {
   scanFallthrough,
 } from '../../plugin/arguments/fallthrough.ts'
 import { scanReload } from '../../plugin/arguments/reload.ts'
-import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
+import { scanAnsweredZones } from '../../plugin/arguments/zones.ts'
 import { placeOf } from '../../plugin/block-place.ts'
 import type { CheckReport, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
@@ -132,7 +132,7 @@ function scanConfig(c: SetupContext): FileConfig {
     if (!d.nextArg()) throw d.argError()
     const position = d.position()
     const path = resolve(c.block.root, d.value())
-    const origins = scanZoneArgsOrBlock(d, d.remainingArgs(), c.block)
+    const origins = scanAnsweredZones(d, d.remainingArgs(), c)
     let reloadMs = RELOAD_MS_DEFAULT
     let byMtime = false
     d.eachProperty(() => {

@@ -9,7 +9,7 @@ import {
   scanFallthrough,
 } from '../../plugin/arguments/fallthrough.ts'
 import { nextOnce } from '../../plugin/arguments/once.ts'
-import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
+import { scanAnsweredZones } from '../../plugin/arguments/zones.ts'
 import type { CheckHook } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { guarding } from '../../telemetry/guard.ts'
@@ -129,7 +129,7 @@ function scanConfig(c: SetupContext): HostsConfig {
     const [path, ...zones] = d.remainingArgs()
     config.position = d.position()
     if (path !== undefined) config.path = resolve(c.block.root, path)
-    config.zones = scanZoneArgsOrBlock(d, zones, c.block)
+    config.zones = scanAnsweredZones(d, zones, c)
     d.eachProperty(() => scanProperty(d, config))
     if (config.fallthroughUnsupported && config.fallthrough === NO_FALLTHROUGH) {
       throw d.error('fallthrough_unsupported requires fallthrough')

@@ -12,8 +12,8 @@ import {
   scanFallthrough,
 } from '../../plugin/arguments/fallthrough.ts'
 import { nextOnce } from '../../plugin/arguments/once.ts'
-import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
-import type { BlockConfig } from '../../plugin/directive.ts'
+import { scanAnsweredZones } from '../../plugin/arguments/zones.ts'
+import type { BlockConfig, SetupContext } from '../../plugin/directive.ts'
 import { reachableAddresses } from '../../publish/default-server.ts'
 import { NO_HEALTH } from '../../publish/health-options.ts'
 import {
@@ -115,13 +115,13 @@ export function draftOptions(
  * | sticky [IPV4_BITS IPV6_BITS] | endpoint-metrics [MAX] }` into `draft`. Throws InputError with all faults.
  */
 export function scanOptions(
-  d: Dispenser,
-  block: BlockConfig,
+  c: Pick<SetupContext, 'dispenser' | 'block' | 'warn'>,
   draft: DraftOptions,
 ): KuadrantOptions {
+  const { dispenser: d, block } = c
   for (let i = 0; nextOnce(d, i); i++) {
     draft.position = d.position()
-    draft.zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
+    draft.zones = scanAnsweredZones(d, d.remainingArgs(), c)
     draft.ownAddresses = reachableAddresses(block.listenHosts)
     d.eachProperty(() => scanProperty(d, draft, block))
     checkPeering(d, draft)

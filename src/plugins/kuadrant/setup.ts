@@ -35,7 +35,7 @@ export const kuadrant: Directive = {
       )
     }
     try {
-      const options = scanOptions(c.dispenser, c.block, draft)
+      const options = scanOptions(c, draft)
       isScanned = true
       const conflict = conflictWith(options, group.options)
       if (conflict !== '') throw c.dispenser.error(conflict)

@@ -1,7 +1,7 @@
 import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { isSubdomain } from '../../dns/name/name.ts'
-import { scanZoneArgs } from '../../plugin/arguments/zones.ts'
+import { isInBlock, scanZoneArgs } from '../../plugin/arguments/zones.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { EntrySender } from './entries/entry-sender.ts'
@@ -63,12 +63,9 @@ function warnOfName(c: SetupContext, arg: string, earlier: readonly Uint8Array[]
     warn(`${message}; write a name before a format: log . FORMAT`)
     return
   }
-  const zones = c.block.keys.map(({ zone }) => zone)
   // A CIDR can stand for several names.
   const names = scanZoneArgs(c.dispenser, [arg])
-  const isServed = (name: Uint8Array): boolean =>
-    zones.some((zone) => isSubdomain(name, zone) || isSubdomain(zone, name))
-  if (!names.some(isServed)) {
+  if (!names.some((name) => isInBlock(name, c.block))) {
     warn(`log: no query of the block is for ${quoted}: it is outside of the block's zones`)
     return
   }

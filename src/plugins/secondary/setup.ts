@@ -18,10 +18,10 @@ import {
   scanFallthrough,
 } from '../../plugin/arguments/fallthrough.ts'
 import { missingKey, scanKeyName } from '../../plugin/arguments/key-name.ts'
-import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
+import { scanAnsweredZones } from '../../plugin/arguments/zones.ts'
 import { placeOf } from '../../plugin/block-place.ts'
 import type { Description, DirectivePart } from '../../plugin/description.ts'
-import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { ProblemGroup } from '../../telemetry/problems.ts'
 import { Secondary, scanNotice } from './secondary.ts'
@@ -44,7 +44,7 @@ export const secondary: Directive = { name: 'secondary', setup }
 
 function setup(c: SetupContext): Description {
   const { block, clock, timers, random, log } = c
-  const { configs, fallthrough } = scanConfig(c.dispenser, block)
+  const { configs, fallthrough } = scanConfig(c)
   const served = new ThreadedFileZones(c, 'secondary')
   const slots = new TransferSlots()
   const { transfers, notifies } = createCounters(c.metrics)
@@ -123,15 +123,16 @@ function createCounters(metrics: SetupContext['metrics']) {
   return { transfers, notifies }
 }
 
-function scanConfig(
-  d: Dispenser,
-  block: BlockConfig,
-): { configs: SecondaryConfig[]; fallthrough: Fallthrough } {
+function scanConfig(c: SetupContext): {
+  configs: SecondaryConfig[]
+  fallthrough: Fallthrough
+} {
+  const d = c.dispenser
   const configs: SecondaryConfig[] = []
   let fallthrough = NO_FALLTHROUGH
   while (d.next()) {
     const position = d.position()
-    const zones = scanZoneArgsOrBlock(d, d.remainingArgs(), block)
+    const zones = scanAnsweredZones(d, d.remainingArgs(), c)
     const primaries: HostPort[] = []
     let source = ''
     let keyName: Uint8Array | undefined

@@ -10,7 +10,7 @@ import {
   scanFallthrough,
 } from '../../plugin/arguments/fallthrough.ts'
 import { scanPattern } from '../../plugin/arguments/pattern.ts'
-import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
+import { scanAnsweredZones } from '../../plugin/arguments/zones.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { DirectivePart } from '../../plugin/description.ts'
@@ -99,7 +99,7 @@ function scanTemplate(c: SetupContext, counterStart: number): ReplyTemplate {
   if (qclass === undefined) throw d.error(`invalid query class ${classText}`)
   const qtype = scanType(typeText)
   if (qtype === undefined) throw d.error(`invalid RR type ${typeText}`)
-  const zones = scanZoneArgsOrBlock(d, zoneArgs, c.block)
+  const zones = scanAnsweredZones(d, zoneArgs, c)
   const draft: Draft = {
     patterns: [],
     records: [],

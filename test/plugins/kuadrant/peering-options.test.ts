@@ -98,6 +98,13 @@ for (const { name, lines, want } of FAULTS) {
   })
 }
 
+/** Options of a block with these lines. */
+function optionsOf(lines: string) {
+  const dispenser = new Dispenser(scanTokens(block(lines), 'Corefile'))
+  const c = { dispenser, block: new SetUp(kuadrant, block('')).block, warn() {} }
+  return scanOptions(c, draftOptions(dispenser))
+}
+
 t.test('rules of peers are read, and other properties after them', async (t) => {
   const lines = `site a
     peer 192.0.2.1 192.0.2.2 {
@@ -106,9 +113,7 @@ t.test('rules of peers are read, and other properties after them', async (t) => 
     }
     peer 192.0.2.3
     silent-site remove 1h`
-  const d = new Dispenser(scanTokens(block(lines), 'Corefile'))
-  const draft = draftOptions(d)
-  const { peering } = scanOptions(d, new SetUp(kuadrant, block('')).block, draft)
+  const { peering } = optionsOf(lines)
   t.equal(peering.peers.length, 3)
   t.equal(peering.expiryMs, 3_600_000)
   const mail = { kind: 'name', name: 'k.example.com', types: new Set(['MX']) }
@@ -169,21 +174,17 @@ t.test('a check reports a file that would not be used', async (t) => {
 })
 
 t.test('a site with peers probes, unless its Corefile switches this off', async (t) => {
-  const read = (lines: string) => {
-    const d = new Dispenser(scanTokens(block(lines), 'Corefile'))
-    return scanOptions(d, new SetUp(kuadrant, block('')).block, draftOptions(d))
-  }
-  const both = read('site a\npeer ::1')
+  const both = optionsOf('site a\npeer ::1')
   t.match(both.health?.probe, { file: '', isDefault: true })
   t.strictSame(both.peering.probePeers, { quorum: 0, holdDownMs: 0 })
-  const own = read('site a\npeer ::1\nprobe-peers off')
+  const own = optionsOf('site a\npeer ::1\nprobe-peers off')
   t.match(own.health?.probe, { file: '', isDefault: true })
   t.equal(own.peering.probePeers, undefined)
-  const none = read('site a\npeer ::1\nprobe off')
+  const none = optionsOf('site a\npeer ::1\nprobe off')
   t.equal(none.health?.probe, 'off')
   t.equal(none.peering.probePeers, undefined)
-  const set = read('site a\nquorum 2\nhold-down 5s\nprobe-peers\nprobe states\npeer ::1')
+  const set = optionsOf('site a\nquorum 2\nhold-down 5s\nprobe-peers\nprobe states\npeer ::1')
   t.match(set.health?.probe, { file: /states$/, isDefault: undefined })
   t.strictSame(set.peering.probePeers, { quorum: 2, holdDownMs: 5000 })
-  t.equal(read('site a').health?.probe, undefined, 'a single site asks for probes')
+  t.equal(optionsOf('site a').health?.probe, undefined, 'a single site asks for probes')
 })

@@ -116,3 +116,10 @@ t.test('a record that no query makes valid is a warning, with its line', async (
     }
   }
 })
+
+t.test('zones that no query is for are a warning, unless a rewrite can make queries', async (t) => {
+  const line = 'template IN A a.example.org org example.net'
+  const want = ["1: no query of the block is for example.net.: it is outside of the block's zones"]
+  t.strictSame(new SetUp(template, line).warnings, want)
+  t.strictSame(new SetUp(template, line, undefined, { above: ['rewrite'] }).warnings, [])
+})
