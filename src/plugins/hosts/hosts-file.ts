@@ -8,7 +8,7 @@ import {
   type RecordsInSharedMemory,
 } from '../../zone/zonefile/records-in-shared-memory.ts'
 import { hasChanged, readZoneText, type ZoneText } from '../../zone/zonefile/text.ts'
-import { type HostsOptions, HostsTable, LINE_OCTETS_MAX } from './table.ts'
+import { type HostsOptions, HostsTable, type IgnoredLines, LINE_OCTETS_MAX } from './table.ts'
 
 const FILE_OCTETS_MAX = 256 * 1024 * 1024
 /**
@@ -98,11 +98,11 @@ export class HostsFile {
     this.#lastFault = message
   }
 
-  #warnOfLongLines({ firstLine, count }: HostsTable['passedOver']): void {
+  #warnOfIgnored({ firstLine, count }: IgnoredLines, why: string): void {
     if (count === 0) return
     const { path, log } = this.#options
     const more = count === 1 ? '' : `, and ${count - 1} more`
-    log.warning(`${path}:${firstLine}: ignored, longer than ${LINE_OCTETS_MAX} octets${more}`)
+    log.warning(`${path}:${firstLine}: ignored, ${why}${more}`)
   }
 
   async #read(): Promise<void> {
@@ -115,7 +115,8 @@ export class HostsFile {
     serve(copyToSharedMemory(table.records))
     this.#stamp = source.stamp
     this.#lastFault = ''
-    this.#warnOfLongLines(table.passedOver)
+    this.#warnOfIgnored(table.long, `longer than ${LINE_OCTETS_MAX} octets`)
+    this.#warnOfIgnored(table.invalid, 'does not start with an address')
     const entries = table.records.recordCount
     log.debug(`Parsed hosts file into ${entries} entries`)
     const modifiedMs = statIfAny(path)?.mtimeMs ?? 0

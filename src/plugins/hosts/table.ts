@@ -23,14 +23,26 @@ export interface HostsOptions {
   readonly reverse: boolean
 }
 
+/** Lines that are not used: the number of the first one, and their count. */
+export interface IgnoredLines {
+  firstLine: number
+  count: number
+}
+
+function note(lines: IgnoredLines, line: number): void {
+  if (lines.count++ === 0) lines.firstLine = line
+}
+
 /**
  * The entries of hosts files as A, AAAA and PTR records by owner. Filled once, and only read after
  * that.
  */
 export class HostsTable {
   readonly records: ZoneRecords
-  /** Lines that were too long to read: the number of the first one, and their count. */
-  readonly passedOver = { firstLine: 0, count: 0 }
+  /** Lines that were too long to read. */
+  readonly long: IgnoredLines = { firstLine: 0, count: 0 }
+  /** Lines that don't begin with an address. */
+  readonly invalid: IgnoredLines = { firstLine: 0, count: 0 }
   readonly #options: HostsOptions
   readonly #record = new ScannedRecord()
 
@@ -49,15 +61,11 @@ export class HostsTable {
       const found = text.indexOf(LF, start)
       const end = found === -1 ? text.length : found
       lineCount++
-      if (end - start <= LINE_OCTETS_MAX) this.addLine(text.toString('latin1', start, end))
-      else this.#passOver(lineCount)
+      if (end - start > LINE_OCTETS_MAX) note(this.long, lineCount)
+      else if (!this.addLine(text.toString('latin1', start, end))) note(this.invalid, lineCount)
       start = end + 1
       if (lineCount % SLICE_LINES === 0) yield
     }
-  }
-
-  #passOver(line: number): void {
-    if (this.passedOver.count++ === 0) this.passedOver.firstLine = line
   }
 
   /** Adds one line; false if it does not start with an address. */

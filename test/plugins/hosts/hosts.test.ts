@@ -185,6 +185,7 @@ test('hosts: inline lines hold beside the file, and without it', async (t) => {
 test('hosts: a changed file is read again, a vanished one leaves what it said', async (t) => {
   const { c, dir, timers } = setUp(t)
   await c.start()
+  c.lines.length = 0
   c.block.debug = true
   writeFileSync(join(dir, 'hosts'), '192.0.2.99 www.example.org\n')
   await timers.advance(5000)
@@ -272,6 +273,15 @@ test('hosts: a fault of ours in a reload costs that reload alone', async (t) => 
   c.clock.monotonic = monotonic
   await timers.advance(5000)
   await until(async () => (await addresses()) === 1, 'the new version')
+})
+
+test('hosts: lines that do not begin with an address are logged, and check reports them', async (t) => {
+  const file = '# a comment\n\n192.0.2.2 www.example.org\nwww2.example.org 192.0.2.3\n||ads^\n'
+  const { c, dir } = setUp(t, '', file)
+  await c.start()
+  const line = `${join(dir, 'hosts')}:4: ignored, does not start with an address, and 1 more`
+  t.strictSame(c.lines, [`[WARNING] plugin/hosts: ${line}`])
+  t.match((await c.check()).warnings, [line])
 })
 
 test('hosts: a line or a file that is too long is logged', async (t) => {
