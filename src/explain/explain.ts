@@ -21,6 +21,7 @@ import { explainLocation, StepExplainer } from './steps.ts'
 
 const ECS_OPTION = 8
 const PAYLOAD_OCTETS = 1232
+const ZONES_LISTED_MAX = 5
 
 /**
  * Answers a query with the code that serves, with the random numbers of a seed, and returns why the
@@ -59,7 +60,7 @@ export function explain(request: ExplainRequest, parts: ExplainParts): Explanati
     stored: reply.stored,
     location: explainLocation(steps.locator, reply.client),
     steps: explained,
-    end: explainEnd(reply, message, request),
+    end: explainEnd(reply, message, request, replay.plans),
     answer: message?.answer.map(printRecord) ?? [],
     rcode: message === undefined || isOpen ? '' : printRcode(message.rcode),
     scope: explainScope(
@@ -143,6 +144,7 @@ function explainEnd(
   reply: ReplayedReply,
   message: Message | undefined,
   { name, type }: ExplainRequest,
+  plans: readonly ListenPlan[],
 ): ExplainedEnd {
   const { handedOverTo, error } = reply
   if (handedOverTo !== undefined && error !== '') {
@@ -157,7 +159,10 @@ function explainEnd(
     return { kind: 'other directive', text: isOwn ? own : text }
   }
   if (message === undefined) return { kind: 'no reply', text: 'the server sends no reply' }
-  if (reply.zone === '') return { kind: 'refused', text: 'no server block serves the name' }
+  if (reply.zone === '') {
+    const text = `no server block serves the name; the zones are: ${listZones(plans)}`
+    return { kind: 'refused', text }
+  }
   const last = lastName(message)
   if (message.rcode === Rcode.NXDOMAIN) {
     return { kind: 'nxdomain', text: `${last} does not exist` }
@@ -167,6 +172,13 @@ function explainEnd(
     return { kind: 'error', text: `${printRcode(message.rcode)}${why}` }
   }
   return explainNoError(message, last)
+}
+
+function listZones(plans: readonly ListenPlan[]): string {
+  const blocks = plans.flatMap((plan) => plan.blocks)
+  const zones = [...new Set(blocks.map(({ zoneText }) => zoneText))]
+  const more = zones.length > ZONES_LISTED_MAX ? ` and ${zones.length - ZONES_LISTED_MAX} more` : ''
+  return zones.slice(0, ZONES_LISTED_MAX).join(', ') + more
 }
 
 function explainNoError(message: Message, last: string): ExplainedEnd {

@@ -51,6 +51,12 @@ t.test('faults of records are printed beside the explanation', async (t) => {
   t.match(good, { code: 1, text: /served: 192\.0\.2\.1/ })
 })
 
+t.test('a name that no server block serves: the zones that it could have meant', async (t) => {
+  const { code, text } = await stage(t)('Corefile', 'a.k.example.net', ...CLIENT)
+  t.equal(code, 0)
+  t.match(text, /^end: no server block serves the name; the zones are: k\.example\.com\.$/m)
+})
+
 const A = 'a.k.example.com'
 for (const [name, conf, args, want] of [
   ['no name', 'Corefile', [...CLIENT], /^usage: sextant explain NAME/],
