@@ -15,7 +15,7 @@ import {
   type ZoneLoad,
   type ZoneLoadOptions,
 } from '../zone/zonefile/load.ts'
-import type { FileStamp } from '../zone/zonefile/text.ts'
+import { type FileStamp, hasOtherSize } from '../zone/zonefile/text.ts'
 
 /** Faults logged per invalid version; `sextant check` lists all. */
 const LOGGED_ERRORS_MAX = 10
@@ -75,6 +75,8 @@ export class FileZone {
   readonly #options: FileZoneOptions
   /** The files that the last attempt read, valid or not. */
   #files: readonly FileStamp[] = []
+  /** The file of the version in force; undefined = no version was loaded yet. */
+  #served: FileStamp | undefined
   #busy = false
   #stopped = false
 
@@ -134,7 +136,15 @@ export class FileZone {
   async #settle(load: ZoneLoad): Promise<readonly InputError[]> {
     if (load.kind === 'unreadable') return [missingOr(load.error)]
     if (load.kind === 'failed') return load.errors
-    return load.kind === 'unchanged' ? [] : this.#putInForce(load)
+    return load.kind === 'unchanged' ? this.#sameSerial(load) : this.#putInForce(load)
+  }
+
+  /** A file that was only copied or touched is no fault. */
+  #sameSerial({ files: [file] }: ZoneLoad): readonly InputError[] {
+    if (file === undefined || this.#served === undefined) return []
+    if (!hasOtherSize(file, this.#served)) return []
+    const message = 'the file has another size, but the same SOA serial; raise the serial'
+    return [new InputError({ file: this.path, line: 1 }, message)]
   }
 
   async #take(load: ZoneLoad): Promise<void> {
@@ -171,6 +181,7 @@ export class FileZone {
       this.answerer = answererOf(image.reader(), this.#options.nsInAuthority)
       this.shared = { version: nextVersion(), buffer: image.handle.buffer }
       this.serial = load.serial
+      this.#served = load.files[0]
       this.signatures = load.signatures
       return []
     } catch (error) {

@@ -76,6 +76,11 @@ export function hasChanged(was: FileStamp): boolean {
   return (stat === undefined ? '' : printStamp(stat)) !== was.stamp
 }
 
+/** True if the files had different sizes when they were stamped, and so have different contents. */
+export function hasOtherSize(one: FileStamp, other: FileStamp): boolean {
+  return one.stamp.split(':')[1] !== other.stamp.split(':')[1]
+}
+
 /** Returns the operating system's message for a failed file operation. */
 export function reason(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? cause.code : ''

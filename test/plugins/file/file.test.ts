@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type Test, test } from 'tap'
 import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { file } from '../../../src/plugins/file/setup.ts'
+import { collectProblems } from '../../../src/telemetry/problems.ts'
 import { backdate } from '../../support/backdate.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { answering, type Question, show, transaction } from '../../support/transaction.ts'
@@ -131,6 +132,26 @@ test('file: a change without a new serial is not taken, unless by time', async (
     await until(() => c.lines.length > 0, 'the log')
     t.match((await ask(c, WWW)).answer, [want])
   }
+})
+
+test('file: other content with the same serial is a problem, until the serial differs', async (t) => {
+  const { c, dir, timers } = setUp(t, 'file DIR/db', { db: zone(7) })
+  await c.start()
+  const path = join(dir, 'db')
+  const change = async (text: string): Promise<readonly string[]> => {
+    c.lines.length = 0
+    writeFileSync(path, text)
+    await timers.advance(60_000)
+    await until(() => c.lines.length > 0, 'the log')
+    return collectProblems(c.problemReports).listed.map(
+      ({ place, reason }) => `${place}: ${reason}`,
+    )
+  }
+  const want = `${path}:1: zone example.org.: the file has another size, but the same SOA serial; raise the serial; serial 7 is still served`
+  t.strictSame(await change(`${zone(7)}new 60 A 192.0.2.3\n`), [want])
+  t.strictSame(await change(zone(7)), [], 'the served content again')
+  t.strictSame(await change(`${zone(7)}new 60 A 192.0.2.3\n`), [want])
+  t.strictSame(await change(`${zone(8)}new 60 A 192.0.2.3\n`), [])
 })
 
 test('file: a bad new version keeps the last good one, and says why once', async (t) => {
