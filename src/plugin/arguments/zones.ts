@@ -32,7 +32,7 @@ export function scanZoneArgsOrBlock(
   return args.length === 0 ? block.keys.map((key) => key.zone) : scanZoneArgs(d, args)
 }
 
-/** As `scanZoneArgsOrBlock`, for a directive that answers queries of these zones. Warns of a zone that has no queries. */
+/** As `scanZoneArgsOrBlock`, for a directive that answers from these zones. Warns of a zone that has no queries. */
 export function scanAnsweredZones(
   d: Dispenser,
   args: readonly string[],

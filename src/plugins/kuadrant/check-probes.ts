@@ -41,7 +41,8 @@ export function* findRefusedProbes(
 
 /**
  * Finds health checks of manifests that no server performs: the record has nothing to probe, no block with these
- * manifests probes, or the check needs a Secret. `all`: the blocks of the Corefile. `probe off` is a decision of the administrator, and causes no warning.
+ * manifests probes, or the check needs a Secret. `all`: the blocks of the Corefile. `probe off` is a decision of the
+ * administrator, and causes no warning.
  */
 export function* findIdleChecks(
   { source }: Pick<KuadrantOptions, 'source'>,

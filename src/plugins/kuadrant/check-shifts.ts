@@ -6,8 +6,8 @@ import type { StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { RecordPlaces } from '../../publish/locate.ts'
 
 /**
- * Finds shifts of traffic that change no answer: no tier of any name has both an endpoint that traffic is shifted to and
- * another one.
+ * Finds shifts of traffic that change no answer: no tier of any name has both an endpoint that traffic is shifted to
+ * and another one.
  */
 export function* findIdleShifts(
   records: readonly StoredRecord[],

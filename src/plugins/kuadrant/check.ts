@@ -140,21 +140,27 @@ function checkRecords(
     for (const text of lame) warn(new InputError(options.position, text))
     for (const warning of findUnmatched(own, coverage, places)) warn(warning)
   }
-  for (const warning of findLostCommands(records, options.health ?? NO_HEALTH, places))
-    warn(warning)
-  for (const warning of findRefusedProbes(records, options.health ?? NO_HEALTH, places))
-    warn(warning)
-  // A peer may have the other endpoint.
-  if (options.peering.peers.length === 0) {
-    for (const warning of findLostFallbacks(records, places)) warn(warning)
-    for (const warning of findIdleShifts(records, places)) warn(warning)
-  }
+  for (const warning of findIdleSettings(records, options, places)) warn(warning)
   for (const { key, packed } of records) {
     if (ownership.zoneKeyOf(packed) !== '') continue
     const at = places.record(key) ?? options.position
     warn(new InputError(at, `no zone is served for DNSRecord ${key}: it is ignored`))
   }
   return faults
+}
+
+/** Finds settings of records that have no effect. */
+function* findIdleSettings(
+  records: CheckedManifests['records'],
+  { health = NO_HEALTH, peering }: KuadrantOptions,
+  places: RecordPlaces,
+): Iterable<InputError> {
+  yield* findLostCommands(records, health, places)
+  yield* findRefusedProbes(records, health, places)
+  // A peer may have the other endpoint.
+  if (peering.peers.length > 0) return
+  yield* findLostFallbacks(records, places)
+  yield* findIdleShifts(records, places)
 }
 
 /** Reads the manifests. For a cluster, checks only its configuration and reads no records. */
