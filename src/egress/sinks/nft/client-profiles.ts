@@ -67,7 +67,7 @@ export class ClientProfiles {
     this.#table = table
   }
 
-  /** Rises with each change of the clients, and when it is not known whether the kernel has them; 0 = they are unknown. */
+  /** Rises with each change of the clients, and when the kernel may have lost them; 0 = they are not set yet. */
   get version(): number {
     return this.#version
   }
@@ -81,7 +81,6 @@ export class ClientProfiles {
     return this.#version === this.#versionInForce
   }
 
-  /** False: the clients have not been set yet. */
   get areKnown(): boolean {
     return this.#version > 0
   }
