@@ -3,6 +3,7 @@
 // and the size of its file.
 //   npm run build && node --expose-gc bench/egress-agent.mjs [seconds]
 import { performance } from 'node:perf_hooks'
+import { createLogger } from '../dist/base/telemetry/log.js'
 import { NameBuffer } from '../dist/dns/name/hashed-name.js'
 import { scanName } from '../dist/dns/name/name.js'
 import { printState } from '../dist/egress/agent/agent-file.js'
@@ -10,7 +11,6 @@ import { AGENT_LIMITS_DEFAULT } from '../dist/egress/agent/agent-limits.js'
 import { EgressAgent } from '../dist/egress/agent/egress-agent.js'
 import { AddressRules } from '../dist/egress/learned/address-rules.js'
 import { scanSelector } from '../dist/egress/selectors/scan-selector.js'
-import { createLogger } from '../dist/telemetry/log.js'
 import { median } from './median.mjs'
 
 const CLIENTS = 1000

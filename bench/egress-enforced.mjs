@@ -5,6 +5,7 @@
 import { loadavg } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { systemClock } from '../dist/base/clock.js'
+import { createLogger } from '../dist/base/telemetry/log.js'
 import { systemTimers } from '../dist/base/timers.js'
 import { scanName } from '../dist/dns/name/name.js'
 import { AGENT_LIMITS_DEFAULT } from '../dist/egress/agent/agent-limits.js'
@@ -12,7 +13,6 @@ import { EgressAgent } from '../dist/egress/agent/egress-agent.js'
 import { AddressRules } from '../dist/egress/learned/address-rules.js'
 import { scanSelector } from '../dist/egress/selectors/scan-selector.js'
 import { startNftEnforcer } from '../dist/egress/sinks/nft/start-enforcer.js'
-import { createLogger } from '../dist/telemetry/log.js'
 import { enterOwnNetwork } from './egress/own-network.mjs'
 
 enterOwnNetwork()

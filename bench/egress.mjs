@@ -3,6 +3,8 @@
 //   npm run build && node --expose-gc bench/egress.mjs [rounds]
 // Times are user CPU time per query of a whole server without sockets, all cases in turn in every round.
 import { Random } from '../dist/base/random.js'
+import { createLogger } from '../dist/base/telemetry/log.js'
+import { NO_METRICS } from '../dist/base/telemetry/metrics.js'
 import { systemTimers } from '../dist/base/timers.js'
 import { AddressRules } from '../dist/egress/learned/address-rules.js'
 import { DEFAULT_LIMITS } from '../dist/egress/policies/openshift/resolved-names.js'
@@ -11,8 +13,6 @@ import { SelectorIndex } from '../dist/egress/selectors/selector-index.js'
 import { CounterSlots } from '../dist/plugin/counter-slots.js'
 import { EgressFirewall } from '../dist/plugins/egressfirewall/egressfirewall.js'
 import { NameFollower } from '../dist/plugins/egressfirewall/name-follower.js'
-import { createLogger } from '../dist/telemetry/log.js'
-import { NO_METRICS } from '../dist/telemetry/metrics.js'
 import { bareServer, REPLY_OCTETS } from './bare-server.mjs'
 import { median } from './median.mjs'
 

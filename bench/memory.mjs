@@ -6,12 +6,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../dist/base/clock.js'
-import { printSteering } from '../dist/dnsrecord/print-endpoint.js'
-import { validateEndpoint } from '../dist/dnsrecord/validate/dns-record.js'
 import { PeerCache } from '../dist/peering/cache/peer-cache.js'
 import { PeerFollower } from '../dist/peering/peer.js'
 import { toPeerEndpoint } from '../dist/peering/to-peer-endpoint.js'
 import { composePeerEndpoint } from '../dist/peering/v2-codec.js'
+import { printSteering } from '../dist/records/print-endpoint.js'
+import { validateEndpoint } from '../dist/records/validate/dns-record.js'
 
 const [rounds = 7] = process.argv.slice(2).map(Number)
 const PEERS = 3

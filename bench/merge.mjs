@@ -1,15 +1,15 @@
 // Claims: what merging takes: hosts whose endpoints three other sites have as well, as an operator merges them.
 //   npm run build && node bench/merge.mjs [hosts] [rounds]
 
-import { printSteered, printSteering } from '../dist/dnsrecord/print-endpoint.js'
-import { validateEndpoint } from '../dist/dnsrecord/validate/dns-record.js'
-import { validateResource } from '../dist/dnsrecord/validate/resource.js'
 import { composeServed } from '../dist/operator/plan/served-endpoints.js'
 import { chooseEndpoints } from '../dist/peering/merge/choose-endpoints.js'
 import { chooseOthers } from '../dist/peering/merge/choose-site-states.js'
 import { RecordSet } from '../dist/peering/record-set.js'
 import { buildSiteRecords } from '../dist/peering/site-records.js'
 import { toPeerEndpoint } from '../dist/peering/to-peer-endpoint.js'
+import { printSteered, printSteering } from '../dist/records/print-endpoint.js'
+import { validateEndpoint } from '../dist/records/validate/dns-record.js'
+import { validateResource } from '../dist/records/validate/resource.js'
 
 const [hosts = 1000, rounds = 21] = process.argv.slice(2).map(Number)
 const SITES = 3

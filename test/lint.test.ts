@@ -118,7 +118,7 @@ t.test('a pattern of a user is searched in linear time, by LinearRegExp', async 
 
 /** Ambiguous literals, and why their search is short. */
 const AMBIGUOUS_LITERALS = new Map([
-  ['dnsrecord/validate/dns-record.ts', 'the pattern of the definition, for at most 255 characters'],
+  ['records/validate/dns-record.ts', 'the pattern of the definition, for at most 255 characters'],
 ])
 
 function findLiterals(source: ts.SourceFile): string[] {

@@ -7,7 +7,7 @@ import { bind } from '../../dist/plugins/bind/setup.js'
 import { KuadrantHandler } from '../../dist/plugins/kuadrant/kuadrant.js'
 import { minimal } from '../../dist/plugins/minimal/setup.js'
 import { multisocket } from '../../dist/plugins/multisocket/setup.js'
-import { ThreadedZones } from '../../dist/publish/threaded-zones.js'
+import { ThreadedZones } from '../../dist/publish/serve/threaded-zones.js'
 import { ZONE } from './manifests.mjs'
 
 /** The image of the last server block that was started, in the control thread. */

@@ -1,5 +1,5 @@
 import { plural } from '../base/plural.ts'
-import { type ProblemGroup, type ProblemText, problemOf } from '../telemetry/problems.ts'
+import { type ProblemGroup, type ProblemText, problemOf } from '../base/telemetry/problems.ts'
 import type { FileZone } from './file-zone.ts'
 
 /** Returns the zones whose present file is not served. `of`: the directive and its server block. */

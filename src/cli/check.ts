@@ -1,11 +1,11 @@
 import { AbsentDirectiveWarning, InputError } from '../base/errors.ts'
+import { printLine } from '../base/telemetry/lines.ts'
+import { escapeControls } from '../base/telemetry/log.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
 import { DIRECTIVE_NAMES } from '../plugins/order.ts'
-import type { Warn } from '../publish/check-manifests.ts'
+import type { Warn } from '../publish/offline/check-manifests.ts'
 import { type CorefileSource, loadCorefile } from '../server/corefile-source.ts'
 import { describe } from '../server/supervisor.ts'
-import { printLine } from '../telemetry/lines.ts'
-import { escapeControls } from '../telemetry/log.ts'
 import { type CheckArgs, scanCheckArgs } from './check-args.ts'
 import { chooseCorefile, STDIN } from './corefile.ts'
 import { composeInstance } from './offline.ts'
@@ -78,7 +78,7 @@ async function checkDirectory(
   { faults, warnings, read }: Findings,
 ): Promise<void> {
   try {
-    const { checkManifests } = await import('../publish/check-manifests.ts')
+    const { checkManifests } = await import('../publish/offline/check-manifests.ts')
     const warn: Warn = (warning) => warnings.push(warning)
     faults.push(...(await checkManifests(directory, warn, (what) => read.push(what))))
   } catch (error) {

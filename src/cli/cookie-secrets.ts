@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs'
 import { InputError } from '../base/errors.ts'
 import { isReadableByOthers, stampOf } from '../base/stat.ts'
 import { isSystemError } from '../base/system-error.ts'
+import type { Logger } from '../base/telemetry/log.ts'
 import type { Timers } from '../base/timers.ts'
 import { COOKIE_SECRETS_MAX, type CookieSecrets } from '../dns/edns/cookie-secrets.ts'
 import { SIPHASH_KEY_OCTETS } from '../dns/edns/siphash.ts'
 import { describe } from '../server/supervisor.ts'
-import type { Logger } from '../telemetry/log.ts'
 
 /** As Knot DNS; RFC 7873 section 7.1 recommends at most this. */
 const LIFETIME_MS = 26 * 3600_000

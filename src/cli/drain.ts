@@ -4,19 +4,19 @@ import { resolve } from 'node:path'
 import { systemClock } from '../base/clock.ts'
 import { InputError, InputErrors } from '../base/errors.ts'
 import { plural } from '../base/plural.ts'
+import {
+  type DrainReport,
+  printDrainReport,
+  type SelectedCount,
+} from '../base/telemetry/drain-report.ts'
+import { LineBuffer } from '../base/telemetry/lines.ts'
+import { escapeControls } from '../base/telemetry/log.ts'
 import { type EndpointDrain, isActive, reportDrain } from '../health/drain/drain.ts'
 import { findDrains } from '../health/drain/drain-column.ts'
 import { readDrainFile } from '../health/drain/drain-file.ts'
 import { editDrainFile } from '../health/drain/edit-drain-file.ts'
 import { type DrainSelector, scanDrainSelector } from '../health/drain/selector.ts'
-import type { OfflineBlock } from '../publish/offline-block.ts'
-import {
-  type DrainReport,
-  printDrainReport,
-  type SelectedCount,
-} from '../telemetry/drain-report.ts'
-import { LineBuffer } from '../telemetry/lines.ts'
-import { escapeControls } from '../telemetry/log.ts'
+import type { OfflineBlock } from '../publish/offline/offline-block.ts'
 import { readReply } from './admin-client.ts'
 import { align } from './align.ts'
 import { chooseCorefile } from './corefile.ts'

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises'
+import { escapeControls } from '../base/telemetry/log.ts'
 import type { ListedName } from '../egress/agent/api/names-api.ts'
-import { escapeControls } from '../telemetry/log.ts'
 import { type FqdnArgs, scanFqdnArgs } from './fqdn-args.ts'
 import {
   askNode,

@@ -1,6 +1,6 @@
 import { InputError } from '../base/errors.ts'
 import { type Address, scanAddress } from '../dns/text/address.ts'
-import type { RecordsPlace } from '../publish/offline-records.ts'
+import type { RecordsPlace } from '../publish/offline/offline-records.ts'
 import { type CommandArgs, flagsOf, refuseWords, scanMixed } from './args.ts'
 import { chooseRecords } from './offline-flags.ts'
 

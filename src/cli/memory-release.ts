@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
+import type { Logger } from '../base/telemetry/log.ts'
 import { systemTimers } from '../base/timers.ts'
-import type { Logger } from '../telemetry/log.ts'
 import type { TcpCounters } from '../transport/tcp-counters.ts'
 import { loadLibc } from '../transport/udp/batch/libc.ts'
 

@@ -1,7 +1,7 @@
+import type { Logger } from '../base/telemetry/log.ts'
 import { type HostPort, printHostPort } from '../dns/host-port.ts'
 import { Query } from '../dns/message/query.ts'
 import { NOTIFY_REPLY_OCTETS, type NotifyReceiver } from '../operator/notify/notify-receiver.ts'
-import type { Logger } from '../telemetry/log.ts'
 import type { Exchange, Listener, QueryHandler } from '../transport/exchange.ts'
 import { listenTcp } from '../transport/tcp.ts'
 import type { TcpLimits } from '../transport/tcp-limits.ts'

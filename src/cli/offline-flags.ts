@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { InputError } from '../base/errors.ts'
 import { readAtMost } from '../base/read.ts'
 import { isSystemError } from '../base/system-error.ts'
-import type { RecordsPlace } from '../publish/offline-records.ts'
+import type { RecordsPlace } from '../publish/offline/offline-records.ts'
 
 const STANDARD_INPUT = 0
 /** Largest dump. */

@@ -1,5 +1,5 @@
 import { InputError } from '../base/errors.ts'
-import { createLogger, type Logger } from '../telemetry/log.ts'
+import { createLogger, type Logger } from '../base/telemetry/log.ts'
 import { type Level, scanOperatorArgs } from './operator-args.ts'
 import type { Output } from './output.ts'
 

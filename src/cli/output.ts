@@ -1,6 +1,6 @@
 import { printJsonText } from '../base/json-text.ts'
-import { LineBuffer, type OctetSink, printLine } from '../telemetry/lines.ts'
-import { escapeControls } from '../telemetry/log.ts'
+import { LineBuffer, type OctetSink, printLine } from '../base/telemetry/lines.ts'
+import { escapeControls } from '../base/telemetry/log.ts'
 
 /** The output of a command. */
 export interface Output {

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createLogger, escapeControls, type Logger } from '../base/telemetry/log.ts'
 import type { CorefileSource } from '../server/corefile-source.ts'
 import { describe, Supervisor } from '../server/supervisor.ts'
-import { createLogger, escapeControls, type Logger } from '../telemetry/log.ts'
 import { composeParts } from './compose.ts'
 import { chooseCorefile } from './corefile.ts'
 import { exampleLines } from './example-lines.ts'

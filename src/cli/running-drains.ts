@@ -1,7 +1,7 @@
 import { InputError } from '../base/errors.ts'
+import type { DrainReport, SelectedCount } from '../base/telemetry/drain-report.ts'
 import { type DrainSelector, scanDrainSelector } from '../health/drain/selector.ts'
 import type { DrainOrder } from '../plugin/admin-drains.ts'
-import type { DrainReport, SelectedCount } from '../telemetry/drain-report.ts'
 import type { AdminArgs } from './admin-args.ts'
 import { askAdmin, otherReply } from './admin-client.ts'
 import { findAdmin } from './admin-target.ts'

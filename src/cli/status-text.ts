@@ -1,5 +1,5 @@
-import { countUnlisted } from '../telemetry/problems.ts'
-import type { QuorumAddress, QuorumReport, ServerStatus } from '../telemetry/status.ts'
+import { countUnlisted } from '../base/telemetry/problems.ts'
+import type { QuorumAddress, QuorumReport, ServerStatus } from '../base/telemetry/status.ts'
 import { align } from './align.ts'
 
 type Row = readonly (string | number | null)[]

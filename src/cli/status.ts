@@ -1,6 +1,6 @@
+import { escapeControls } from '../base/telemetry/log.ts'
+import type { ServerStatus } from '../base/telemetry/status.ts'
 import { describe } from '../server/supervisor.ts'
-import { escapeControls } from '../telemetry/log.ts'
-import type { ServerStatus } from '../telemetry/status.ts'
 import { askAdmin, otherReply, readReply } from './admin-client.ts'
 import { findAdmin } from './admin-target.ts'
 import { linesOfJson, type Output } from './output.ts'

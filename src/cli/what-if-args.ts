@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { InputError } from '../base/errors.ts'
-import type { RecordsPlace } from '../publish/offline-records.ts'
+import type { RecordsPlace } from '../publish/offline/offline-records.ts'
 import { type CommandArgs, flagsOf, refuseWords, scanFlags } from './args.ts'
 import { chooseRecords } from './offline-flags.ts'
 

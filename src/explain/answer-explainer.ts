@@ -1,7 +1,7 @@
+import { escapeControls } from '../base/telemetry/log.ts'
 import type { AddressFamily } from '../dns/text/address.ts'
 import type { AnswerExplainer } from '../plugin/answer-explainer.ts'
 import type { Instance } from '../server/instance.ts'
-import { escapeControls } from '../telemetry/log.ts'
 import { Explainer } from './explainer.ts'
 import { printExplanation } from './print.ts'
 import { scanExplainQuestion } from './question.ts'

@@ -1,8 +1,8 @@
 import { printRdata } from '../dns/rdata/index.ts'
 import { printDrain } from '../health/drain/drain.ts'
-import { downReasonOf } from '../publish/down-reason.ts'
+import { downReasonOf } from '../publish/build/down-reason.ts'
+import type { BuildReport, Contribution, Drop, OwnerSet } from '../publish/build/owner-set.ts'
 import type { ExplainableZone, ExplainableZones } from '../publish/explainable.ts'
-import type { BuildReport, Contribution, Drop, OwnerSet } from '../publish/owner-set.ts'
 import type { Candidate } from '../steering/candidate.ts'
 
 /** An endpoint of an owner, as the RRset was built from it. */

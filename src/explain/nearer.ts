@@ -1,7 +1,7 @@
-import type { Endpoint } from '../dnsrecord/dns-record.ts'
 import { WHOLE_SET_MAX } from '../geo/classes/point-orders.ts'
 import type { GeoCode } from '../geo/code.ts'
 import { type Coordinates, distanceKm, type Point } from '../geo/point.ts'
+import type { Endpoint } from '../records/dns-record.ts'
 import type { Candidate } from '../steering/candidate.ts'
 import { type FailoverList, servingGroup } from '../steering/failover.ts'
 import { type BuiltSet, printDrop } from './endpoints.ts'

@@ -1,5 +1,5 @@
 import type { ResourceLease, ResourceRegistry } from '../base/resource-registry.ts'
-import type { MetricsRegistry } from '../telemetry/metrics.ts'
+import type { MetricsRegistry } from '../base/telemetry/metrics.ts'
 import { DrainFile } from './drain/drain-file.ts'
 import { HealthTable, type HealthTableOptions } from './health-table.ts'
 import { attemptCounter, measureProbing } from './probes/metrics.ts'

@@ -1,5 +1,5 @@
-import type { ProbeAt } from '../dnsrecord/health-check.ts'
-import type { StoredRecord } from '../dnsrecord/record-source.ts'
+import type { ProbeAt } from '../records/health-check.ts'
+import type { StoredRecord } from '../records/record-source.ts'
 import type { RecordDrains } from './drain/drain.ts'
 
 /** What probes found of the addresses of one record. Immutable: a change creates a new object. */

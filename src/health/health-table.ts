@@ -1,4 +1,4 @@
-import type { StoredRecord } from '../dnsrecord/record-source.ts'
+import type { StoredRecord } from '../records/record-source.ts'
 import {
   type AddressHealth,
   type RecordHealth,

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { RRType } from '../dns/iana/types.ts'
 import { nameKey, printName } from '../dns/name/name.ts'
 import { printAddress } from '../dns/text/address.ts'
-import type { DnsRecord, Endpoint, HealthProbe } from '../dnsrecord/dns-record.ts'
-import type { HealthCheck, ProbeAt } from '../dnsrecord/health-check.ts'
-import { isHealthPort } from '../dnsrecord/validate/probe-properties.ts'
+import type { DnsRecord, Endpoint, HealthProbe } from '../records/dns-record.ts'
+import type { HealthCheck, ProbeAt } from '../records/health-check.ts'
+import { isHealthPort } from '../records/validate/probe-properties.ts'
 import type { Probe } from './probes/probe.ts'
 
 /** Maximum length of a Kubernetes object's name (RFC 1123 subdomain). */

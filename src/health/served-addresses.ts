@@ -1,10 +1,10 @@
 import { RRType } from '../dns/iana/types.ts'
 import { nameKey } from '../dns/name/name.ts'
 import { printAddress, scanAddress } from '../dns/text/address.ts'
-import type { Endpoint } from '../dnsrecord/dns-record.ts'
-import { type PackedRecord, unpackRecord } from '../dnsrecord/pack.ts'
-import { printHost } from '../dnsrecord/print-endpoint.ts'
-import { scanHost } from '../dnsrecord/validate/names.ts'
+import type { Endpoint } from '../records/dns-record.ts'
+import { type PackedRecord, unpackRecord } from '../records/pack.ts'
+import { printHost } from '../records/print-endpoint.ts'
+import { scanHost } from '../records/validate/names.ts'
 import { NO_DRAINS, type RecordDrains } from './drain/drain.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { scanJsonText } from '../base/json-text.ts'
-import type { StateKind } from '../persist/state-file.ts'
+import type { StateKind } from '../base/persist/state-file.ts'
 import { SLOW_START_MS_MAX } from './slow-start-bounds.ts'
 
 /** An address of a record that was in slow start when the file was written. */

@@ -2,8 +2,8 @@ import { RRType } from '../dns/iana/types.ts'
 import { ALIASES_MAX } from '../dns/message/direct-answer.ts'
 import { nameKey } from '../dns/name/name.ts'
 import { scanAddress } from '../dns/text/address.ts'
-import type { Endpoint } from '../dnsrecord/dns-record.ts'
-import { scanHost } from '../dnsrecord/validate/names.ts'
+import type { Endpoint } from '../records/dns-record.ts'
+import { scanHost } from '../records/validate/names.ts'
 import { WEIGHT_DEFAULT, WEIGHT_MAX } from '../steering/candidate.ts'
 
 /** The full weight during slow start; an address that has just recovered has weight 1. */

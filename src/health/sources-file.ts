@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
+import { StateFile, type StateKind } from '../base/persist/state-file.ts'
+import type { Logger } from '../base/telemetry/log.ts'
 import type { Timers } from '../base/timers.ts'
-import { StateFile, type StateKind } from '../persist/state-file.ts'
-import type { Logger } from '../telemetry/log.ts'
 import { SETTLE_MS } from './slow-start-bounds.ts'
 
 export interface SourcesFileOptions {

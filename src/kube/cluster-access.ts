@@ -1,7 +1,7 @@
 import { assert } from '../base/assert.ts'
 import { InputError, type Position } from '../base/errors.ts'
 import type { ResourceLease, ResourceRegistry } from '../base/resource-registry.ts'
-import type { Logger } from '../telemetry/log.ts'
+import type { Logger } from '../base/telemetry/log.ts'
 import type { ApiClient } from './api.ts'
 import type { ApiPlace } from './kubeconfig.ts'
 import { type OpenedApi, openApi } from './open-api.ts'

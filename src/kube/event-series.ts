@@ -1,4 +1,4 @@
-import { escapeControls } from '../telemetry/log.ts'
+import { escapeControls } from '../base/telemetry/log.ts'
 import type { ApiObject } from './api.ts'
 import { microTime } from './micro-time.ts'
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
+import type { Logger } from '../base/telemetry/log.ts'
 import type { Timers } from '../base/timers.ts'
-import type { Logger } from '../telemetry/log.ts'
 import { type ApiClient, ApiError, type ApiObject, clip, isObject, textOf } from './api.ts'
 import { microTime } from './micro-time.ts'
 import { isAlreadyThere, isConflict, isNotFound, type ObjectRef, Objects } from './objects.ts'

@@ -1,8 +1,8 @@
 import { Backoff } from '../base/backoff.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
+import type { Logger } from '../base/telemetry/log.ts'
 import type { Timers } from '../base/timers.ts'
-import type { Logger } from '../telemetry/log.ts'
 import {
   type ApiClient,
   ApiError,

@@ -1,6 +1,6 @@
+import type { MetricsRegistry } from '../base/telemetry/metrics.ts'
 import type { EventRecorder } from '../kube/event-recorder.ts'
 import type { ListWatch } from '../kube/list-watch.ts'
-import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { ClusterMeans } from './cluster/cluster.ts'
 
 /**

@@ -1,6 +1,6 @@
+import type { MetricsRegistry } from '../base/telemetry/metrics.ts'
 import { EventRecorder } from '../kube/event-recorder.ts'
 import { LeaderElector } from '../kube/lease.ts'
-import type { MetricsRegistry } from '../telemetry/metrics.ts'
 import type { ClusterMeans } from './cluster/cluster.ts'
 import type { Controller, ControllerMeans } from './controller.ts'
 import type { LeaseSettings } from './settings.ts'

@@ -1,6 +1,6 @@
 import { Backoff } from '../base/backoff.ts'
+import { RefusalLog } from '../base/telemetry/refusal-log.ts'
 import type { ListWatch } from '../kube/list-watch.ts'
-import { RefusalLog } from '../telemetry/refusal-log.ts'
 import { Cluster } from './cluster/cluster.ts'
 import { readClusterUid } from './cluster/cluster-uid.ts'
 import type { Controller, ControllerMeans } from './controller.ts'

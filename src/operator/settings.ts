@@ -1,5 +1,5 @@
 import type { Cidr } from '../dns/text/address.ts'
-import type { HostShare } from '../dnsrecord/host-share.ts'
+import type { HostShare } from '../records/host-share.ts'
 import type { DelegationRole } from './plan/decide.ts'
 import type { ProbingSettings } from './probes/session-probing.ts'
 import type { RequeueBounds } from './reconcile/requeue.ts'

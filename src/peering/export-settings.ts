@@ -1,7 +1,7 @@
-import type { DnsRecord } from '../dnsrecord/dns-record.ts'
-import type { DrainSetting, RecordSettings } from '../dnsrecord/settings.ts'
-import { printSettings } from '../dnsrecord/validate/settings.ts'
 import type { OutTargets } from '../health/drain/drained-targets.ts'
+import type { DnsRecord } from '../records/dns-record.ts'
+import type { DrainSetting, RecordSettings } from '../records/settings.ts'
+import { printSettings } from '../records/validate/settings.ts'
 
 /**
  * Each exported endpoint repeats the settings of its record. These bounds keep the endpoints of a record within what

@@ -1,7 +1,7 @@
 import { type Fetch, fetchZone } from '../client/fetch-zone.ts'
 import { Rcode } from '../dns/iana/index.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
-import { KDRNT_ZONE } from '../dnsrecord/local-zone.ts'
+import { KDRNT_ZONE } from '../records/local-zone.ts'
 import type { Received } from '../xfr/in/transfer-reader.ts'
 import { isEndpointType, isV2Record, PEER_OCTETS_MAX } from './peer-zone.ts'
 import { PEER_ENDPOINTS_MAX } from './read-v2.ts'

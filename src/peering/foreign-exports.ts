@@ -1,5 +1,5 @@
 import { printLatin1 } from '../base/latin1.ts'
-import { packEndpoint } from '../dnsrecord/pack.ts'
+import { packEndpoint } from '../records/pack.ts'
 import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 
 /** How long a peer may report other endpoints of our site: our own nameserver follows us in a few seconds. */

@@ -1,7 +1,7 @@
-import { unpackPlace } from '../dnsrecord/pack.ts'
-import { printHost } from '../dnsrecord/print-endpoint.ts'
-import type { StoredRecord } from '../dnsrecord/record-source.ts'
-import { lowerNameKey, scanHost } from '../dnsrecord/validate/names.ts'
+import { unpackPlace } from '../records/pack.ts'
+import { printHost } from '../records/print-endpoint.ts'
+import type { StoredRecord } from '../records/record-source.ts'
+import { lowerNameKey, scanHost } from '../records/validate/names.ts'
 import { MERGED_NAMESPACE } from './merged-namespace.ts'
 
 /** Returns the map key of a host as text; '' = not a host name. */

@@ -1,11 +1,11 @@
 import { printLatin1 } from '../base/latin1.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { isWellFormed } from '../dns/rdata/index.ts'
-import { WEIGHT_MAX } from '../dnsrecord/dns-record.ts'
-import { metadataHosts } from '../dnsrecord/kdrnt.ts'
-import { KDRNT } from '../dnsrecord/local-zone.ts'
-import { quote } from '../dnsrecord/validate/fields.ts'
 import { scanGeoCode } from '../geo/code.ts'
+import { WEIGHT_MAX } from '../records/dns-record.ts'
+import { metadataHosts } from '../records/kdrnt.ts'
+import { KDRNT } from '../records/local-zone.ts'
+import { quote } from '../records/validate/fields.ts'
 
 /** Maximum of TXT records that are read. In practice a name has no more than its record has endpoints. */
 const RECORDS_MAX = 1000

@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { type HostPort, splitHostPort } from '../dns/host-port.ts'
 import { type Cidr, printAddress, scanAddress } from '../dns/text/address.ts'
-import { scanHost } from '../dnsrecord/validate/names.ts'
+import { scanHost } from '../records/validate/names.ts'
 import { findLocal } from './local-address.ts'
 
 /** The configured address of a peer. */

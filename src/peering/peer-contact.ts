@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { writeMoment } from '../base/moment.ts'
-import type { Logger } from '../telemetry/log.ts'
+import type { Logger } from '../base/telemetry/log.ts'
 
 /** Minimum time between two log lines about hosts that can't be queried. */
 const HOST_FAULT_MS = 10_000

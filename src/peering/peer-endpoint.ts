@@ -1,8 +1,8 @@
 import { printType } from '../dns/iana/types.ts'
-import type { Endpoint } from '../dnsrecord/dns-record.ts'
-import { packEndpoint } from '../dnsrecord/pack.ts'
-import { printHost, printTarget } from '../dnsrecord/print-endpoint.ts'
-import type { RecordSettings } from '../dnsrecord/settings.ts'
+import type { Endpoint } from '../records/dns-record.ts'
+import { packEndpoint } from '../records/pack.ts'
+import { printHost, printTarget } from '../records/print-endpoint.ts'
+import type { RecordSettings } from '../records/settings.ts'
 
 /** Health of an endpoint by one probe or by all of them. Unknown is not down. */
 export type EndpointHealth = 'up' | 'down' | 'unknown'

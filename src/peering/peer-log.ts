@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
-import { LineBudget } from '../telemetry/line-budget.ts'
-import type { Logger } from '../telemetry/log.ts'
+import { LineBudget } from '../base/telemetry/line-budget.ts'
+import type { Logger } from '../base/telemetry/log.ts'
 
 /** Most lines about one peer in a minute. */
 const LINES_MAX = 20

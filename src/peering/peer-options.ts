@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
+import type { Logger } from '../base/telemetry/log.ts'
 import type { Timers } from '../base/timers.ts'
 import type { TsigKey } from '../dns/tsig/key.ts'
-import type { Logger } from '../telemetry/log.ts'
 import type { HostBounds } from './host-poll.ts'
 import type { PeerAddress } from './peer-address.ts'
 

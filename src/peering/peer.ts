@@ -1,5 +1,5 @@
+import { type Guarded, guarding } from '../base/telemetry/guard.ts'
 import { type HostPort, printHostPort } from '../dns/host-port.ts'
-import { type Guarded, guarding } from '../telemetry/guard.ts'
 import { TransferFault, UNREACHED } from '../xfr/in/transfer-reader.ts'
 import { ZoneRefresher } from '../xfr/zone-refresher.ts'
 import { askHostAt } from './ask-host.ts'

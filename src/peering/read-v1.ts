@@ -1,8 +1,8 @@
 import { printType, RRType } from '../dns/iana/types.ts'
 import { isSubdomain, lowerName } from '../dns/name/name.ts'
 import { isWellFormed } from '../dns/rdata/index.ts'
-import { ENDPOINTS_MAX } from '../dnsrecord/dns-record.ts'
-import { KDRNT_ZONE } from '../dnsrecord/local-zone.ts'
+import { ENDPOINTS_MAX } from '../records/dns-record.ts'
+import { KDRNT_ZONE } from '../records/local-zone.ts'
 import {
   DEFAULT_SET_IDENTIFIER,
   type EndpointObject,
@@ -10,8 +10,8 @@ import {
   printSteering,
   printTarget,
   type SteeringText,
-} from '../dnsrecord/print-endpoint.ts'
-import { validateEndpoint } from '../dnsrecord/validate/dns-record.ts'
+} from '../records/print-endpoint.ts'
+import { validateEndpoint } from '../records/validate/dns-record.ts'
 import { type OldGeo, type OldMetadata, readOldMetadata } from './old-metadata.ts'
 import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 import { cutProblems } from './read-v2.ts'

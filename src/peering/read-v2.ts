@@ -1,4 +1,4 @@
-import { ENDPOINTS_MAX } from '../dnsrecord/dns-record.ts'
+import { ENDPOINTS_MAX } from '../records/dns-record.ts'
 import type { PeerEndpoint, SiteState } from './peer-endpoint.ts'
 import { scanPeerEndpoint } from './v2-codec.ts'
 

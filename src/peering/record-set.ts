@@ -1,4 +1,4 @@
-import type { RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
+import type { RecordChange, StoredRecord } from '../records/record-source.ts'
 
 /**
  * Maximum size of a set that is stored as a list. Nearly every host has one record, and a map takes

@@ -1,10 +1,10 @@
-import { quote } from '../dnsrecord/validate/fields.ts'
+import { quote } from '../records/validate/fields.ts'
 import {
   printSettings,
   SETTING_KEYS,
   type SettingKey,
   scanSettingTexts,
-} from '../dnsrecord/validate/settings.ts'
+} from '../records/validate/settings.ts'
 import type { PeerEndpoint } from './peer-endpoint.ts'
 
 /** What an endpoint carries of its record. */

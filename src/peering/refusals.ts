@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import type { Logger } from '../telemetry/log.ts'
+import type { Logger } from '../base/telemetry/log.ts'
 
 /** Maximum of hosts of one peer whose refused endpoints are stored. */
 const HOSTS_MAX = 2000

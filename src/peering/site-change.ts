@@ -1,4 +1,4 @@
-import type { Logger } from '../telemetry/log.ts'
+import type { Logger } from '../base/telemetry/log.ts'
 
 /** Logs when a peer becomes a nameserver of another site than before. */
 export class SiteChange {

@@ -1,4 +1,4 @@
-import type { Logger } from '../telemetry/log.ts'
+import type { Logger } from '../base/telemetry/log.ts'
 import { type HostTroubles, NO_TROUBLES, textsOf } from './troubles.ts'
 
 /** Troubles that are logged one by one per interval, and those of `unserved` that are stored per host. */

@@ -1,10 +1,10 @@
 import { printLatin1 } from '../base/latin1.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { isWellFormed } from '../dns/rdata/index.ts'
-import { TARGETS_MAX } from '../dnsrecord/dns-record.ts'
-import { validateEndpoint } from '../dnsrecord/validate/dns-record.ts'
-import { quote } from '../dnsrecord/validate/fields.ts'
-import { composeStrings } from '../dnsrecord/validate/target.ts'
+import { TARGETS_MAX } from '../records/dns-record.ts'
+import { validateEndpoint } from '../records/validate/dns-record.ts'
+import { quote } from '../records/validate/fields.ts'
+import { composeStrings } from '../records/validate/target.ts'
 import { type EndpointHealth, type PeerEndpoint, printTargets } from './peer-endpoint.ts'
 import {
   printRecordTexts,

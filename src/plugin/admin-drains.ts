@@ -1,4 +1,4 @@
-import type { DrainReport, SelectedCount } from '../telemetry/drain-report.ts'
+import type { DrainReport, SelectedCount } from '../base/telemetry/drain-report.ts'
 
 /** A drain, and the path of its file; '' = an annotation. */
 export interface AdminDrain extends DrainReport {

@@ -1,7 +1,7 @@
 import type { Position } from '../base/errors.ts'
-import type { EventLog } from '../telemetry/event-log.ts'
-import type { Logger } from '../telemetry/log.ts'
-import type { ServerStatus } from '../telemetry/status.ts'
+import type { EventLog } from '../base/telemetry/event-log.ts'
+import type { Logger } from '../base/telemetry/log.ts'
+import type { ServerStatus } from '../base/telemetry/status.ts'
 import type { AdminDrains } from './admin-drains.ts'
 import type { ExplainQuestion } from './answer-explainer.ts'
 

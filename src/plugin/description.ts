@@ -1,7 +1,7 @@
 import type { InputError } from '../base/errors.ts'
 import type { SharedValues } from '../base/shared-values.ts'
-import type { ProblemGroup } from '../telemetry/problems.ts'
-import type { StatusPart } from '../telemetry/status.ts'
+import type { ProblemGroup } from '../base/telemetry/problems.ts'
+import type { StatusPart } from '../base/telemetry/status.ts'
 import type { AdminSite } from './admin.ts'
 import type { HandlerFactory } from './handler.ts'
 

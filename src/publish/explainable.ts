@@ -4,10 +4,10 @@ import type { TargetHealth } from '../peering/host-merge.ts'
 import type { HeldPlace } from '../sources/manifests/manifest-store.ts'
 import type { SteeringTable } from '../steering/table.ts'
 import type { ArenaHandle } from '../zone/image/reader.ts'
-import type { DownReasons } from './down-reason.ts'
-import { RecordPlaces } from './locate.ts'
-import { type Contribution, DEFAULT_KEY } from './owner-set.ts'
-import { CONFIGURED_KEY, type RecordZone } from './record-zone.ts'
+import type { DownReasons } from './build/down-reason.ts'
+import { RecordPlaces } from './build/locate.ts'
+import { type Contribution, DEFAULT_KEY } from './build/owner-set.ts'
+import { CONFIGURED_KEY, type RecordZone } from './build/record-zone.ts'
 
 /** Where an endpoint comes from. */
 export type Origin =

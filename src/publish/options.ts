@@ -1,13 +1,13 @@
 import type { Position } from '../base/errors.ts'
 import type { HostPort } from '../dns/host-port.ts'
 import type { Address } from '../dns/text/address.ts'
-import type { HostShare } from '../dnsrecord/host-share.ts'
 import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
 import type { PeerRule } from '../peering/trust/peer-rule.ts'
+import type { HostShare } from '../records/host-share.ts'
 import type { SourcePlace } from '../sources/source-place.ts'
+import type { ZoneSettings } from './build/owner-set.ts'
 import type { HealthOptions } from './health-options.ts'
-import type { ZoneSettings } from './owner-set.ts'
 
 /** Selects records, and says how their zones are published. */
 export interface PublishOptions {

@@ -1,8 +1,9 @@
 import type { ResourceRegistry } from '../base/resource-registry.ts'
 import type { Stops } from '../base/stops.ts'
+import { FaultLog } from '../base/telemetry/fault-log.ts'
+import type { ProblemGroup } from '../base/telemetry/problems.ts'
+import type { QuorumReport, ShiftReport } from '../base/telemetry/status.ts'
 import { systemTimers } from '../base/timers.ts'
-import { isLocalZone } from '../dnsrecord/local-zone.ts'
-import type { RecordSource, StoredRecord } from '../dnsrecord/record-source.ts'
 import type { AddressHealth } from '../health/address-health.ts'
 import type { DrainFeed } from '../health/drain/drain-schedule.ts'
 import type { HealthTable, HealthView } from '../health/health-table.ts'
@@ -10,14 +11,13 @@ import type { Shifts } from '../health/shift/shifts.ts'
 import { LocalExporter } from '../peering/local-exporter.ts'
 import type { PeerStatus } from '../peering/peer-status.ts'
 import { UnexportableRecords } from '../peering/unexportable.ts'
+import { isLocalZone } from '../records/local-zone.ts'
+import type { RecordSource, StoredRecord } from '../records/record-source.ts'
 import { acquireRecords } from '../sources/open-source.ts'
 import type { OwnedSource } from '../sources/owned-source.ts'
 import { printRefused } from '../sources/record-rights.ts'
 import { RightsSource } from '../sources/rights-source.ts'
 import { nameOf } from '../sources/source-place.ts'
-import { FaultLog } from '../telemetry/fault-log.ts'
-import type { ProblemGroup } from '../telemetry/problems.ts'
-import type { QuorumReport, ShiftReport } from '../telemetry/status.ts'
 import {
   NAMED_MAX,
   NO_HEALTH_NOTES,
@@ -27,13 +27,12 @@ import {
   openSlowStart,
   openTable,
 } from './block-health.ts'
-import { deathRulesOf } from './death-rules.ts'
-import type { DownReasons } from './down-reason.ts'
+import type { DownReasons } from './build/down-reason.ts'
 import type { ExplainableParts } from './explainable.ts'
 import { NO_HEALTH } from './health-options.ts'
-import { measureWatches } from './metrics.ts'
 import type { PublishOptions } from './options.ts'
-import type { PublisherPeers, PublisherPeersParts } from './peers.ts'
+import { deathRulesOf } from './peers/death-rules.ts'
+import type { PublisherPeers, PublisherPeersParts } from './peers/peers.ts'
 import type { PublisherGroup } from './publisher-group.ts'
 import {
   drainsPlaceOf,
@@ -47,7 +46,8 @@ import {
 } from './same-source.ts'
 import { sitesOfEndpoints } from './sites-of-endpoints.ts'
 import { faultAt } from './source-fault.ts'
-import { isAllowed } from './zone-content.ts'
+import { measureWatches } from './zone/metrics.ts'
+import { isAllowed } from './zone/zone-content.ts'
 
 interface RecordPipelineParts extends PublisherPeersParts {
   readonly resources: ResourceRegistry
@@ -175,7 +175,7 @@ export class RecordPipeline {
   /** Starts to query the peers. Throws InputError if their key can't be read. */
   async startPeers(): Promise<void> {
     if (this.#options.peering.peers.length === 0) return
-    const { PublisherPeers } = await import('./peers.ts')
+    const { PublisherPeers } = await import('./peers/peers.ts')
     const peers = new PublisherPeers(this.#options, this.#parts)
     this.#parts.stops.add(() => peers.close())
     peers.start()

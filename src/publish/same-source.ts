@@ -1,5 +1,5 @@
-import { type HostShare, ROOT_KEY } from '../dnsrecord/host-share.ts'
-import { isLocalZone } from '../dnsrecord/local-zone.ts'
+import { type HostShare, ROOT_KEY } from '../records/host-share.ts'
+import { isLocalZone } from '../records/local-zone.ts'
 import { nameOf, type SourcePlace } from '../sources/source-place.ts'
 import { type HealthOptions, type KeptFile, NO_HEALTH } from './health-options.ts'
 import type { GroupOptions, PublishOptions } from './options.ts'

@@ -3,9 +3,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { printHostPort } from '../dns/host-port.ts'
 import { printName } from '../dns/name/name.ts'
 import { abilitiesOf } from '../sources/source-place.ts'
+import type { ZoneSettings } from './build/owner-set.ts'
+import { NO_SETTINGS } from './build/owner-settings.ts'
 import type { PublishOptions } from './options.ts'
-import type { ZoneSettings } from './owner-set.ts'
-import { NO_SETTINGS } from './owner-settings.ts'
 import { ofSource, siteOf } from './same-source.ts'
 
 /**

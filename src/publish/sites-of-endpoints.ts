@@ -1,5 +1,5 @@
-import { locateEndpoints } from '../dnsrecord/pack.ts'
-import type { StoredRecord } from '../dnsrecord/record-source.ts'
+import { locateEndpoints } from '../records/pack.ts'
+import type { StoredRecord } from '../records/record-source.ts'
 
 /** Returns the sites of each endpoint of a record. `site`: of the record; '' = not known. */
 export function sitesOfEndpoints(

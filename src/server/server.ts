@@ -1,5 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
+import { LineBudget } from '../base/telemetry/line-budget.ts'
+import type { Logger } from '../base/telemetry/log.ts'
 import { type CookieJar, SERVER_COOKIE_OCTETS } from '../dns/edns/cookie.ts'
 import { Opcode } from '../dns/iana/opcodes.ts'
 import { Rcode } from '../dns/iana/rcodes.ts'
@@ -12,8 +14,6 @@ import { DROP, PASS, Trait } from '../plugin/handler.ts'
 import { LimitAction, type ReplyLimiter } from '../plugin/reply-limiter.ts'
 import { isUnwritten } from '../plugin/status.ts'
 import { CHAIN_DEPTH_MAX, type ServerView, type Transaction } from '../plugin/transaction.ts'
-import { LineBudget } from '../telemetry/line-budget.ts'
-import type { Logger } from '../telemetry/log.ts'
 import { HAND_OVER, STREAMED } from '../transport/exchange.ts'
 import {
   type ChainPlan,

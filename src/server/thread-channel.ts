@@ -1,6 +1,6 @@
 import type { Broadcast } from '../base/broadcast.ts'
+import type { OctetChannel } from '../base/telemetry/octet-channel.ts'
 import { CounterSlots, type SlotLabels } from '../plugin/counter-slots.ts'
-import type { OctetChannel } from '../telemetry/octet-channel.ts'
 
 /**
  * What the setups of one instance share between threads. Setups run in every thread over the same

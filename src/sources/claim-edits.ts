@@ -4,7 +4,7 @@ import {
   findOwner,
   type HostOwner,
   isAtOrBelow,
-} from '../dnsrecord/host-owners.ts'
+} from '../records/host-owners.ts'
 import type { HostClaims, HostMember } from './host-claims.ts'
 
 /** A change of the member that a record has at a name. */

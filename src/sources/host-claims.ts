@@ -1,5 +1,5 @@
-import { type HostClaim, keyAbove } from '../dnsrecord/host-owners.ts'
-import { ROOT_KEY } from '../dnsrecord/host-share.ts'
+import { type HostClaim, keyAbove } from '../records/host-owners.ts'
+import { ROOT_KEY } from '../records/host-share.ts'
 
 /** A record at a name. */
 export interface HostMember extends HostClaim {

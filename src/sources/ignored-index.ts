@@ -1,5 +1,5 @@
-import type { IgnoredPart } from '../dnsrecord/validate/ignored.ts'
-import type { ProblemGroup, ProblemText } from '../telemetry/problems.ts'
+import type { ProblemGroup, ProblemText } from '../base/telemetry/problems.ts'
+import type { IgnoredPart } from '../records/validate/ignored.ts'
 
 /** The ignored parts of one object. */
 export interface IgnoredObject {

@@ -1,5 +1,5 @@
-import type { FieldProblem } from '../dnsrecord/validate/fields.ts'
-import type { Logger } from '../telemetry/log.ts'
+import type { Logger } from '../base/telemetry/log.ts'
+import type { FieldProblem } from '../records/validate/fields.ts'
 
 /** Maximum number of different messages per batch that are logged one by one. */
 const LOGGED_MAX = 20

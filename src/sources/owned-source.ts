@@ -1,10 +1,10 @@
 import { systemClock } from '../base/clock.ts'
 import type { ResourceLease, ResourceRegistry } from '../base/resource-registry.ts'
 import { runInSlices } from '../base/slices.ts'
+import { guarding } from '../base/telemetry/guard.ts'
+import type { Logger } from '../base/telemetry/log.ts'
+import type { ProblemGroup, ProblemText } from '../base/telemetry/problems.ts'
 import type { Timers } from '../base/timers.ts'
-import { guarding } from '../telemetry/guard.ts'
-import type { Logger } from '../telemetry/log.ts'
-import type { ProblemGroup, ProblemText } from '../telemetry/problems.ts'
 import type { FollowedSource } from './source.ts'
 import { ZoneOwnership } from './zone-ownership.ts'
 

@@ -1,5 +1,5 @@
 import { RRType } from '../dns/iana/types.ts'
-import type { Endpoint } from '../dnsrecord/dns-record.ts'
+import type { Endpoint } from '../records/dns-record.ts'
 import {
   type ClaimTree,
   claimedNames,
@@ -14,20 +14,20 @@ import {
   printKey,
   type RefusedName,
   refuseName,
-} from '../dnsrecord/host-owners.ts'
-import { type HostShare, ROOT_KEY } from '../dnsrecord/host-share.ts'
-import { isMetadataName } from '../dnsrecord/kdrnt.ts'
-import { KDRNT } from '../dnsrecord/local-zone.ts'
+} from '../records/host-owners.ts'
+import { type HostShare, ROOT_KEY } from '../records/host-share.ts'
+import { isMetadataName } from '../records/kdrnt.ts'
+import { KDRNT } from '../records/local-zone.ts'
 import {
   packedCreatedSeconds,
   packRecord,
   unpackNames,
   unpackPlace,
   unpackRecord,
-} from '../dnsrecord/pack.ts'
-import { printHost } from '../dnsrecord/print-endpoint.ts'
-import { type RecordChange, StoredRecord } from '../dnsrecord/record-source.ts'
-import { lowerNameKey, scanHost } from '../dnsrecord/validate/names.ts'
+} from '../records/pack.ts'
+import { printHost } from '../records/print-endpoint.ts'
+import { type RecordChange, StoredRecord } from '../records/record-source.ts'
+import { lowerNameKey, scanHost } from '../records/validate/names.ts'
 import { ClaimEdits } from './claim-edits.ts'
 import { HostClaims, type HostMember } from './host-claims.ts'
 import type { ZoneOwnership } from './zone-ownership.ts'

@@ -1,8 +1,8 @@
-import type { ProbeSource, RecordSource } from '../dnsrecord/record-source.ts'
+import type { ProblemGroup } from '../base/telemetry/problems.ts'
 import type { AddressHealth } from '../health/address-health.ts'
 import type { DrainFeed } from '../health/drain/drain-schedule.ts'
 import type { ListWatch } from '../kube/list-watch.ts'
-import type { ProblemGroup } from '../telemetry/problems.ts'
+import type { ProbeSource, RecordSource } from '../records/record-source.ts'
 import type { HeldPlace } from './manifests/manifest-store.ts'
 
 /** A source that follows changes of its files or cluster. */

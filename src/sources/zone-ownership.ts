@@ -1,6 +1,6 @@
-import { KDRNT } from '../dnsrecord/local-zone.ts'
-import { type PackedRecord, unpackPlace } from '../dnsrecord/pack.ts'
-import { lowerNameKey, scanHost } from '../dnsrecord/validate/names.ts'
+import { KDRNT } from '../records/local-zone.ts'
+import { type PackedRecord, unpackPlace } from '../records/pack.ts'
+import { lowerNameKey, scanHost } from '../records/validate/names.ts'
 
 /**
  * The zones that are served from one source, over all server blocks. A record belongs to the

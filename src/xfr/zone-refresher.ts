@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
+import type { Guarded } from '../base/telemetry/guard.ts'
 import type { Timers } from '../base/timers.ts'
-import type { Guarded } from '../telemetry/guard.ts'
 
 export interface ZoneRefresherOptions {
   readonly clock: Clock

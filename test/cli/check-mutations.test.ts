@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
+import { escapeControls } from '../../src/base/telemetry/log.ts'
 import { check } from '../../src/cli/check.ts'
-import { escapeControls } from '../../src/telemetry/log.ts'
 import { lineBufferTo } from '../support/line-buffer.ts'
 
 /** Directives without addresses to resolve or clusters to ask, in every form that they have. */

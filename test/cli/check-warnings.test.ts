@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { escapeControls } from '../../src/base/telemetry/log.ts'
 import { check } from '../../src/cli/check.ts'
-import { checkManifests } from '../../src/publish/check-manifests.ts'
-import { escapeControls } from '../../src/telemetry/log.ts'
+import { checkManifests } from '../../src/publish/offline/check-manifests.ts'
 import { lineBufferTo } from '../support/line-buffer.ts'
 import { layFiles } from '../support/server.ts'
 

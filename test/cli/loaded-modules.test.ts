@@ -89,13 +89,13 @@ async function loadedByServer(
 const CONTROL = [
   'api/',
   'client/',
-  'dnsrecord/validate/dns-record.js',
+  'records/validate/dns-record.js',
   'health/probes/',
   'kube/',
   'operator/',
   'peering/merge/',
-  'persist/',
-  'publish/snapshot/',
+  'base/persist/',
+  'publish/serve/snapshot/',
   'publish/zone-publisher.js',
   'sources/kubernetes/',
   'sources/manifests/',
@@ -114,7 +114,7 @@ t.test('a server loads what its Corefile names', async (t) => {
     const name = i === 0 ? 'the control thread' : `data thread ${i}`
     t.ok(loaded.modules.length <= 150, `${name}: ${loaded.modules.length} modules`)
     t.strictSame(loaded.packages, [], `${name}: packages`)
-    const others = [...CONTROL, 'dnsrecord/', 'geo/', 'steering/', 'zone/image/', 'plugins/file/']
+    const others = [...CONTROL, 'records/', 'geo/', 'steering/', 'zone/image/', 'plugins/file/']
     t.strictSame(foldersOf(loaded, others), [], name)
   }
 })

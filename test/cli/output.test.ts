@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'
+import { LineBuffer, printLine } from '../../src/base/telemetry/lines.ts'
 import { printJson } from '../../src/cli/output.ts'
-import { LineBuffer, printLine } from '../../src/telemetry/lines.ts'
 
 t.test('JSON of any length is printed whole', (t) => {
   const printed: string[] = []

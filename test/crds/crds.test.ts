@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { PATH_CHARACTERS_MAX } from '../../src/dnsrecord/health-check.ts'
-import { SPEC } from '../../src/dnsrecord/validate/fields.ts'
-import { scanHealthCheck } from '../../src/dnsrecord/validate/health-check.ts'
-import { findIgnored } from '../../src/dnsrecord/validate/ignored.ts'
+import { PATH_CHARACTERS_MAX } from '../../src/records/health-check.ts'
+import { SPEC } from '../../src/records/validate/fields.ts'
+import { scanHealthCheck } from '../../src/records/validate/health-check.ts'
+import { findIgnored } from '../../src/records/validate/ignored.ts'
 import {
   type KnownFields,
   PROBE_STATUS_FIELDS,
   SPEC_FIELDS,
-} from '../../src/dnsrecord/validate/known-fields.ts'
-import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
+} from '../../src/records/validate/known-fields.ts'
+import { validateResource } from '../../src/records/validate/resource.ts'
 import type { YamlValue } from '../../src/yaml/scan-block-yaml.ts'
 import { readCrd } from '../support/cluster.ts'
 

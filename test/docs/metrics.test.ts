@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { PROBLEM_KINDS } from '../../src/telemetry/problems.ts'
+import { PROBLEM_KINDS } from '../../src/base/telemetry/problems.ts'
 import { root } from '../support/server.ts'
 
 const PAGE = 'docs/reference/metrics.md'

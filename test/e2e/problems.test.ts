@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import type { ServerStatus } from '../../src/telemetry/status.ts'
+import type { ServerStatus } from '../../src/base/telemetry/status.ts'
 import { fetchLocal } from '../support/http-client.ts'
 import { freePort, runSextant, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { isSerialAfter } from '../../src/publish/soa.ts'
+import { isSerialAfter } from '../../src/publish/zone/soa.ts'
 import { UdpClient } from '../support/client.ts'
 import { getText } from '../support/get-text.ts'
 import { freePort, layFiles, putFile, startServer } from '../support/server.ts'

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { packRecord } from '../../src/dnsrecord/pack.ts'
-import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
 import { NO_DRAINS } from '../../src/health/drain/drain.ts'
 import { compareServed, type ServedContent } from '../../src/health/served-addresses.ts'
+import { packRecord } from '../../src/records/pack.ts'
+import { validateResource } from '../../src/records/validate/resource.ts'
 
 interface Given {
   /** `dnsName type target,target [weight]`, each. */

@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import t from 'tap'
 import { RRType } from '../../src/dns/iana/types.ts'
 import { scanAddress } from '../../src/dns/text/address.ts'
-import type { Endpoint } from '../../src/dnsrecord/dns-record.ts'
 import { findDownTargets } from '../../src/health/down-targets.ts'
 import {
   findSlowStartUnits,
   SLOW_START_UNITS,
   scaleWeights,
 } from '../../src/health/slow-start-units.ts'
+import type { Endpoint } from '../../src/records/dns-record.ts'
 import { WEIGHT_MAX } from '../../src/steering/candidate.ts'
 import { wire } from '../support/zone-names.ts'
 

@@ -1,14 +1,14 @@
-import type { HealthProbe } from '../../src/dnsrecord/dns-record.ts'
-import { packRecord } from '../../src/dnsrecord/pack.ts'
+import type { AddressHealth } from '../../src/health/address-health.ts'
+import { HealthTable, type HealthTableOptions } from '../../src/health/health-table.ts'
+import type { HealthProbe } from '../../src/records/dns-record.ts'
+import { packRecord } from '../../src/records/pack.ts'
 import {
   type ProbeSource,
   type RecordChange,
   type RecordSource,
   StoredRecord,
-} from '../../src/dnsrecord/record-source.ts'
-import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
-import type { AddressHealth } from '../../src/health/address-health.ts'
-import { HealthTable, type HealthTableOptions } from '../../src/health/health-table.ts'
+} from '../../src/records/record-source.ts'
+import { validateResource } from '../../src/records/validate/resource.ts'
 import type { YamlValue } from '../../src/yaml/scan-block-yaml.ts'
 import { TestHealth } from '../support/test-health.ts'
 

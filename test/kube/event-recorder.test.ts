@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
 import { Random } from '../../src/base/random.ts'
+import { createLogger } from '../../src/base/telemetry/log.ts'
 import { EventRecorder } from '../../src/kube/event-recorder.ts'
 import type { EventSubject, Happening } from '../../src/kube/event-series.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 import { ApiDouble, type Asked, missingBody, statusBody, turns } from '../support/api-double.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 

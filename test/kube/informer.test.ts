@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
 import { Random } from '../../src/base/random.ts'
+import { createLogger } from '../../src/base/telemetry/log.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
 import { Informer, type InformerListener } from '../../src/kube/informer.ts'
 import { keyOf, splitKey } from '../../src/kube/object-key.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 import { ApiDouble, type Asked, listBody, statusBody, turns } from '../support/api-double.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { Random } from '../../src/base/random.ts'
+import { createLogger } from '../../src/base/telemetry/log.ts'
 import { LeaderElector } from '../../src/kube/lease.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 import { ApiDouble, type Asked, missingBody, statusBody, turns } from '../support/api-double.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 

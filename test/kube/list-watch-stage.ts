@@ -1,9 +1,9 @@
 import type { Test } from 'tap'
 import { Random } from '../../src/base/random.ts'
+import { createLogger } from '../../src/base/telemetry/log.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
 import { ListWatch } from '../../src/kube/list-watch.ts'
 import type { WatchEvent } from '../../src/kube/watch-event.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 import { ApiDouble, type Asked, listBody, type Stream, turns } from '../support/api-double.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 

@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
 import { Random } from '../../src/base/random.ts'
+import { createLogger } from '../../src/base/telemetry/log.ts'
 import { ApiError } from '../../src/kube/api.ts'
 import { WorkQueue, type WorkResult } from '../../src/kube/work-queue.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 import { turns } from '../support/api-double.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
+import { MetricsRegistry } from '../../src/base/telemetry/metrics.ts'
 import { type GroupStatus, OperatorMetrics } from '../../src/operator/metrics.ts'
 import type { PeerStatus } from '../../src/peering/peer-status.ts'
-import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
 import { FakeClock } from '../support/setup.ts'
 
 function statusOf(keyName: string, more: Partial<PeerStatus> = {}): PeerStatus {

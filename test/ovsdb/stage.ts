@@ -1,11 +1,11 @@
 import type { Test } from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
 import { Random } from '../../src/base/random.ts'
+import { createLogger } from '../../src/base/telemetry/log.ts'
 import { systemTimers } from '../../src/base/timers.ts'
 import { OvsdbClient, type OvsdbClientOptions } from '../../src/ovsdb/client.ts'
 import type { OvsdbRow } from '../../src/ovsdb/datum.ts'
 import { scanRemotes } from '../../src/ovsdb/remote.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 
 export const COLUMNS = { name: 'atom', addresses: 'set', external_ids: 'map' } as const
 

@@ -2,8 +2,6 @@ import t from 'tap'
 import { RRType } from '../../src/dns/iana/types.ts'
 import { printName, scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
-import { unpackRecord } from '../../src/dnsrecord/pack.ts'
-import { recordId } from '../../src/dnsrecord/record-source.ts'
 import {
   type RecordHealth,
   type RecordState,
@@ -11,8 +9,10 @@ import {
 } from '../../src/health/address-health.ts'
 import { LocalExporter } from '../../src/peering/local-exporter.ts'
 import { scanPeerEndpoint } from '../../src/peering/v2-codec.ts'
-import type { OwnerSet } from '../../src/publish/owner-set.ts'
-import { RecordZone } from '../../src/publish/record-zone.ts'
+import type { OwnerSet } from '../../src/publish/build/owner-set.ts'
+import { RecordZone } from '../../src/publish/build/record-zone.ts'
+import { unpackRecord } from '../../src/records/pack.ts'
+import { recordId } from '../../src/records/record-source.ts'
 import { targetsOf } from '../support/peer-text.ts'
 import { TestHealth } from '../support/test-health.ts'
 import { dnsRecord, stored } from './records.ts'

@@ -1,19 +1,19 @@
 import type { Test } from 'tap'
-import type { DnsRecord } from '../../src/dnsrecord/dns-record.ts'
-import { packRecord, unpackRecord } from '../../src/dnsrecord/pack.ts'
-import {
-  type RecordChange,
-  type RecordSource,
-  StoredRecord,
-} from '../../src/dnsrecord/record-source.ts'
-import type { RecordSettings } from '../../src/dnsrecord/settings.ts'
-import { scanHost } from '../../src/dnsrecord/validate/names.ts'
 import { LocalExporter } from '../../src/peering/local-exporter.ts'
 import { MergedSource } from '../../src/peering/merged-source.ts'
 import { PeerFollower } from '../../src/peering/peer.ts'
 import type { Generation, PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
 import { HealthQuorum } from '../../src/peering/quorum/health-quorum.ts'
 import { QuorumMemory } from '../../src/peering/quorum/quorum-memory.ts'
+import type { DnsRecord } from '../../src/records/dns-record.ts'
+import { packRecord, unpackRecord } from '../../src/records/pack.ts'
+import {
+  type RecordChange,
+  type RecordSource,
+  StoredRecord,
+} from '../../src/records/record-source.ts'
+import type { RecordSettings } from '../../src/records/settings.ts'
+import { scanHost } from '../../src/records/validate/names.ts'
 import { tableOf } from '../health/stage.ts'
 import { endpoint } from '../support/peer-text.ts'
 import { recordLog } from '../support/recorded-log.ts'

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { scanType } from '../../src/dns/iana/types.ts'
 import { scanName } from '../../src/dns/name/name.ts'
-import { composeStrings, scanTarget } from '../../src/dnsrecord/validate/target.ts'
 import { metadataNames } from '../../src/peering/old-metadata.ts'
 import { type OldAnswers, type PeerRecord, readOldAnswers } from '../../src/peering/read-v1.ts'
+import { composeStrings, scanTarget } from '../../src/records/validate/target.ts'
 import { peerTextOf, targetsOf } from '../support/peer-text.ts'
 import { shared } from './samples.ts'
 

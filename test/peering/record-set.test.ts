@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { packRecord } from '../../src/dnsrecord/pack.ts'
-import { StoredRecord } from '../../src/dnsrecord/record-source.ts'
-import { scanHost } from '../../src/dnsrecord/validate/names.ts'
 import { RecordSet } from '../../src/peering/record-set.ts'
+import { packRecord } from '../../src/records/pack.ts'
+import { StoredRecord } from '../../src/records/record-source.ts'
+import { scanHost } from '../../src/records/validate/names.ts'
 
 const packed = packRecord({
   namespace: 'a',

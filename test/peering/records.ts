@@ -1,8 +1,8 @@
-import type { DnsRecord } from '../../src/dnsrecord/dns-record.ts'
-import { packRecord } from '../../src/dnsrecord/pack.ts'
-import type { EndpointObject } from '../../src/dnsrecord/print-endpoint.ts'
-import type { StoredRecord } from '../../src/dnsrecord/record-source.ts'
-import { validateResource } from '../../src/dnsrecord/validate/resource.ts'
+import type { DnsRecord } from '../../src/records/dns-record.ts'
+import { packRecord } from '../../src/records/pack.ts'
+import type { EndpointObject } from '../../src/records/print-endpoint.ts'
+import type { StoredRecord } from '../../src/records/record-source.ts'
+import { validateResource } from '../../src/records/validate/resource.ts'
 import type { YamlValue } from '../../src/yaml/scan-block-yaml.ts'
 
 export interface RecordGiven {

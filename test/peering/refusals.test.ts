@@ -1,6 +1,6 @@
 import t from 'tap'
+import { createLogger } from '../../src/base/telemetry/log.ts'
 import { Refusals } from '../../src/peering/refusals.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 import { FakeClock } from '../support/setup.ts'
 
 const LINES_MAX = 10

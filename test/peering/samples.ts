@@ -1,8 +1,8 @@
 import fc from 'fast-check'
-import { recordId } from '../../src/dnsrecord/record-source.ts'
-import type { RecordSettings } from '../../src/dnsrecord/settings.ts'
 import type { PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
 import type { RecordFields } from '../../src/peering/record-texts.ts'
+import { recordId } from '../../src/records/record-source.ts'
+import type { RecordSettings } from '../../src/records/settings.ts'
 import { endpoint, type PeerText } from '../support/peer-text.ts'
 
 export const HOST = 'k.example.com'

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { type RecordRank, sortRecords } from '../../src/dnsrecord/record-order.ts'
 import type { PeerEndpoint, SiteState } from '../../src/peering/peer-endpoint.ts'
 import { findSiteClocks, undateStates } from '../../src/peering/site-clocks.ts'
+import { type RecordRank, sortRecords } from '../../src/records/record-order.ts'
 import { endpoint } from '../support/peer-text.ts'
 
 const NOW_SECONDS = 1_790_000_000

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { unpackRecord } from '../../src/dnsrecord/pack.ts'
 import { RecordSet } from '../../src/peering/record-set.ts'
 import { buildSiteRecords } from '../../src/peering/site-records.ts'
+import { unpackRecord } from '../../src/records/pack.ts'
 import { HOST, shared } from './samples.ts'
 
 t.test('a record of another site has the endpoints that the site reports', async (t) => {

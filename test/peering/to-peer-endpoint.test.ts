@@ -1,5 +1,4 @@
 import t from 'tap'
-import { recordId } from '../../src/dnsrecord/record-source.ts'
 import type { EndpointDrain } from '../../src/health/drain/drain.ts'
 import { drainBySetting } from '../../src/health/drain/record-drain.ts'
 import { findUnexportedFailover } from '../../src/peering/export-settings.ts'
@@ -10,6 +9,7 @@ import {
   toPeerEndpoints,
 } from '../../src/peering/to-peer-endpoint.ts'
 import { composePeerEndpoint, scanPeerEndpoint } from '../../src/peering/v2-codec.ts'
+import { recordId } from '../../src/records/record-source.ts'
 import { peerTextOf, targetsOf } from '../support/peer-text.ts'
 import { dnsRecord, layout } from './records.ts'
 import { shared } from './samples.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { RecordChange, RecordSource, StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { UnexportableRecords } from '../../src/peering/unexportable.ts'
+import type { RecordChange, RecordSource, StoredRecord } from '../../src/records/record-source.ts'
 import { recordLog } from '../support/recorded-log.ts'
 import { FakeClock } from '../support/setup.ts'
 import { until } from '../support/until.ts'

@@ -1,9 +1,9 @@
 import { printType } from '../../src/dns/iana/types.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
-import { type DownSet, printOut } from '../../src/publish/all-down.ts'
-import type { OwnerSet } from '../../src/publish/owner-set.ts'
-import type { RecordZone } from '../../src/publish/record-zone.ts'
+import { type DownSet, printOut } from '../../src/publish/build/all-down.ts'
+import type { OwnerSet } from '../../src/publish/build/owner-set.ts'
+import type { RecordZone } from '../../src/publish/build/record-zone.ts'
 import { sortIntoTiers } from '../../src/steering/tiers.ts'
 
 /** Everything that decides the answers, for each class of clients, in an order that means nothing. */

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { scanName } from '../../src/dns/name/name.ts'
-import type { StoredRecord } from '../../src/dnsrecord/record-source.ts'
+import type { StoredRecord } from '../../src/records/record-source.ts'
 import { record, zone } from './record-zone-stage.ts'
 
 const HOST = 'app.k.example.com'

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
-import type { OwnerSet } from '../../src/publish/owner-set.ts'
-import { packSet } from '../../src/publish/pack-set.ts'
-import { plan } from '../../src/publish/plan.ts'
-import type { RecordZone } from '../../src/publish/record-zone.ts'
+import type { OwnerSet } from '../../src/publish/build/owner-set.ts'
+import { packSet } from '../../src/publish/build/pack-set.ts'
+import { plan } from '../../src/publish/build/plan.ts'
+import type { RecordZone } from '../../src/publish/build/record-zone.ts'
+import type { RecordChange, StoredRecord } from '../../src/records/record-source.ts'
 import { APEX, added, record, zone } from './record-zone-stage.ts'
 
 function texts(zone: RecordZone): string[] {

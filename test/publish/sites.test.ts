@@ -1,6 +1,6 @@
 import t from 'tap'
 import { printRdata } from '../../src/dns/rdata/index.ts'
-import { recordId, type StoredRecord } from '../../src/dnsrecord/record-source.ts'
+import { recordId, type StoredRecord } from '../../src/records/record-source.ts'
 import { added, type Given, zone } from './record-zone-stage.ts'
 
 const X = 'x.k.example.com. A'

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { Random } from '../../src/base/random.ts'
+import { createLogger } from '../../src/base/telemetry/log.ts'
 import { CookieJar } from '../../src/dns/edns/cookie.ts'
 import { CookieSecrets } from '../../src/dns/edns/cookie-secrets.ts'
 import { Opcode, Rcode } from '../../src/dns/iana/index.ts'
@@ -9,7 +10,6 @@ import type { Handler } from '../../src/plugin/handler.ts'
 import { LimitAction, type ReplyLimiter } from '../../src/plugin/reply-limiter.ts'
 import { ServerCounts } from '../../src/server/counters.ts'
 import { Server } from '../../src/server/server.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 import { type QuerySpec, readMessage, wireName, wireQuery } from '../support/wire.ts'
 
 /** Answers with 200 octets of TXT; by the name, with a key, an NSID, an EDE or an error. */

@@ -1,11 +1,11 @@
 import { Random } from '../../src/base/random.ts'
+import { createLogger } from '../../src/base/telemetry/log.ts'
 import type { CookieJar } from '../../src/dns/edns/cookie.ts'
 import type { Handler } from '../../src/plugin/handler.ts'
 import type { Transaction } from '../../src/plugin/transaction.ts'
 import { ServerCounts, ServerTotals } from '../../src/server/counters.ts'
 import type { RoutedBlock } from '../../src/server/routing.ts'
 import { Server } from '../../src/server/server.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 import {
   type QuerySpec,
   readMessage,

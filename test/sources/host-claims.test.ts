@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { scanName } from '../../src/dns/name/name.ts'
-import { ROOT_KEY } from '../../src/dnsrecord/host-share.ts'
-import { lowerNameKey } from '../../src/dnsrecord/validate/names.ts'
+import { ROOT_KEY } from '../../src/records/host-share.ts'
+import { lowerNameKey } from '../../src/records/validate/names.ts'
 import { HostClaims } from '../../src/sources/host-claims.ts'
 
 t.test('others at a name are found in any order', async (t) => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { IgnoredPart } from '../../src/dnsrecord/validate/ignored.ts'
+import type { IgnoredPart } from '../../src/records/validate/ignored.ts'
 import { IgnoredIndex } from '../../src/sources/ignored-index.ts'
 
 const KINDS = ['ignored-record', 'ignored-part'] as const

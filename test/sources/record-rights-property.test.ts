@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { StoredRecord } from '../../src/dnsrecord/record-source.ts'
+import type { StoredRecord } from '../../src/records/record-source.ts'
 import { HostClaims } from '../../src/sources/host-claims.ts'
 import { record, Stage } from './records-with-rights.ts'
 

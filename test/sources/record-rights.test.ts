@@ -1,8 +1,8 @@
 import t from 'tap'
 import { scanName } from '../../src/dns/name/name.ts'
-import { type HostShare, ROOT_KEY } from '../../src/dnsrecord/host-share.ts'
-import { StoredRecord } from '../../src/dnsrecord/record-source.ts'
-import { lowerNameKey } from '../../src/dnsrecord/validate/names.ts'
+import { type HostShare, ROOT_KEY } from '../../src/records/host-share.ts'
+import { StoredRecord } from '../../src/records/record-source.ts'
+import { lowerNameKey } from '../../src/records/validate/names.ts'
 import { printRefused } from '../../src/sources/record-rights.ts'
 import { type Given, record, Stage } from './records-with-rights.ts'
 

@@ -1,12 +1,12 @@
 import t from 'tap'
+import { createLogger } from '../../src/base/telemetry/log.ts'
 import { scanName } from '../../src/dns/name/name.ts'
-import { packRecord } from '../../src/dnsrecord/pack.ts'
-import { type RecordChange, StoredRecord } from '../../src/dnsrecord/record-source.ts'
-import { SERVED, validateResource } from '../../src/dnsrecord/validate/resource.ts'
+import { packRecord } from '../../src/records/pack.ts'
+import { type RecordChange, StoredRecord } from '../../src/records/record-source.ts'
+import { SERVED, validateResource } from '../../src/records/validate/resource.ts'
 import type { OwnedSource } from '../../src/sources/owned-source.ts'
 import { RightsSource } from '../../src/sources/rights-source.ts'
 import { ZoneOwnership } from '../../src/sources/zone-ownership.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 import { until } from '../support/until.ts'
 
 const SILENT = (): void => {}

@@ -1,7 +1,7 @@
 import { RRType } from '../../src/dns/iana/types.ts'
 import { scanName } from '../../src/dns/name/name.ts'
-import type { Endpoint } from '../../src/dnsrecord/dns-record.ts'
 import { scanGeoCode } from '../../src/geo/code.ts'
+import type { Endpoint } from '../../src/records/dns-record.ts'
 
 /* What a name holds in each of its versions: known to the writer and, without asking, to the client. */
 

@@ -1,7 +1,7 @@
+import { EventLog } from '../../src/base/telemetry/event-log.ts'
+import { createLogger } from '../../src/base/telemetry/log.ts'
+import type { ServerStatus } from '../../src/base/telemetry/status.ts'
 import type { AdminSite } from '../../src/plugin/admin.ts'
-import { EventLog } from '../../src/telemetry/event-log.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
-import type { ServerStatus } from '../../src/telemetry/status.ts'
 import { FakeClock } from './setup.ts'
 
 /** A status with one of everything. */

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
+import { createLogger } from '../../src/base/telemetry/log.ts'
 import { scanCidr } from '../../src/dns/text/address.ts'
 import { AGENT_LIMITS_DEFAULT } from '../../src/egress/agent/agent-limits.ts'
 import type { Connections, CutResult, Flow, OnFlow } from '../../src/egress/agent/connections.ts'
 import type { Decision } from '../../src/egress/agent/decision.ts'
 import { EgressAgent, type EgressAgentParts } from '../../src/egress/agent/egress-agent.ts'
 import { AddressRules } from '../../src/egress/learned/address-rules.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
 import { FakeClock, FakeTimers } from './setup.ts'
 import { TestEnforcer } from './test-enforcer.ts'
 

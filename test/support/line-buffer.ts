@@ -1,4 +1,4 @@
-import { LineBuffer } from '../../src/telemetry/lines.ts'
+import { LineBuffer } from '../../src/base/telemetry/lines.ts'
 
 /** A buffer whose lines are in `lines` at once. */
 export function lineBufferTo(lines: string[]): LineBuffer {

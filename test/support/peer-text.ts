@@ -1,7 +1,3 @@
-import type { Endpoint } from '../../src/dnsrecord/dns-record.ts'
-import { DEFAULT_SET_IDENTIFIER } from '../../src/dnsrecord/print-endpoint.ts'
-import { scanHost } from '../../src/dnsrecord/validate/names.ts'
-import { RECORD_TYPES, scanTarget } from '../../src/dnsrecord/validate/target.ts'
 import { scanGeoCode } from '../../src/geo/code.ts'
 import { scanPoint } from '../../src/geo/point.ts'
 import {
@@ -10,6 +6,10 @@ import {
   type TargetTexts,
 } from '../../src/peering/peer-endpoint.ts'
 import { toPeerEndpoint } from '../../src/peering/to-peer-endpoint.ts'
+import type { Endpoint } from '../../src/records/dns-record.ts'
+import { DEFAULT_SET_IDENTIFIER } from '../../src/records/print-endpoint.ts'
+import { scanHost } from '../../src/records/validate/names.ts'
+import { RECORD_TYPES, scanTarget } from '../../src/records/validate/target.ts'
 
 /** An endpoint of a peer with the fields of the endpoint itself as text. */
 export interface PeerText

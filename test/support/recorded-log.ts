@@ -1,4 +1,4 @@
-import { createLogger, type Logger } from '../../src/telemetry/log.ts'
+import { createLogger, type Logger } from '../../src/base/telemetry/log.ts'
 
 export interface RecordedLog {
   readonly log: Logger

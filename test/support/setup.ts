@@ -2,6 +2,11 @@ import type { Broadcast } from '../../src/base/broadcast.ts'
 import type { InputError, Position } from '../../src/base/errors.ts'
 import { ResourceRegistry } from '../../src/base/resource-registry.ts'
 import { SharedValues } from '../../src/base/shared-values.ts'
+import { createLogger } from '../../src/base/telemetry/log.ts'
+import { MetricsRegistry } from '../../src/base/telemetry/metrics.ts'
+import type { OctetChannel } from '../../src/base/telemetry/octet-channel.ts'
+import { collectProblems, type ProblemReport } from '../../src/base/telemetry/problems.ts'
+import type { StatusPart } from '../../src/base/telemetry/status.ts'
 import type { Timers } from '../../src/base/timers.ts'
 import { Dispenser } from '../../src/corefile/dispenser.ts'
 import { scanTokens } from '../../src/corefile/lexer.ts'
@@ -30,11 +35,6 @@ import {
   type DataChannelHooks,
   type ThreadChannel,
 } from '../../src/server/thread-channel.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
-import { MetricsRegistry } from '../../src/telemetry/metrics.ts'
-import type { OctetChannel } from '../../src/telemetry/octet-channel.ts'
-import { collectProblems, type ProblemReport } from '../../src/telemetry/problems.ts'
-import type { StatusPart } from '../../src/telemetry/status.ts'
 import { lineBufferTo } from './line-buffer.ts'
 
 export interface SetUpOptions {

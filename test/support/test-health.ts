@@ -1,11 +1,11 @@
-import { unpackRecord } from '../../src/dnsrecord/pack.ts'
-import type { StoredRecord } from '../../src/dnsrecord/record-source.ts'
 import { AddressHealth, type Finding } from '../../src/health/address-health.ts'
 import type { RecordDrains } from '../../src/health/drain/drain.ts'
 import { findDrains } from '../../src/health/drain/drain-column.ts'
 import { scanDrains } from '../../src/health/drain/drain-text.ts'
 import type { HealthRow } from '../../src/health/health-table.ts'
 import { NO_SLOW_STARTS, type SlowStartUnits } from '../../src/health/slow-start-units.ts'
+import { unpackRecord } from '../../src/records/pack.ts'
+import type { StoredRecord } from '../../src/records/record-source.ts'
 
 /** The health of records that the test fills. */
 export class TestHealth extends AddressHealth {

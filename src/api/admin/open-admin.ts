@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Server as TlsServer } from 'node:https'
 import { isIP } from 'node:net'
 import { systemClock } from '../../base/clock.ts'
+import { RefusalLog } from '../../base/telemetry/refusal-log.ts'
 import type { AdminSite } from '../../plugin/admin.ts'
-import { RefusalLog } from '../../telemetry/refusal-log.ts'
 import { HttpServer, type SharedPorts, tlsOptionsOf } from '../http-server.ts'
 import {
   type Api,

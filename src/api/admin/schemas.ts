@@ -1,6 +1,6 @@
+import { EVENT_KINDS } from '../../base/telemetry/event-log.ts'
+import { PROBLEM_KINDS } from '../../base/telemetry/problems.ts'
 import { SHIFT_OUTCOMES } from '../../health/shift/shift.ts'
-import { EVENT_KINDS } from '../../telemetry/event-log.ts'
-import { PROBLEM_KINDS } from '../../telemetry/problems.ts'
 import { EXPLANATION } from './explanation-schema.ts'
 import { COUNT, FLAG, list, nullable, object, type Schema, TEXT, TIME } from './schema.ts'
 

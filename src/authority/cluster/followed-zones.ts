@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { runInSlices } from '../../base/slices.ts'
-import type { Logger } from '../../telemetry/log.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
 import type { ClusterWatch } from './cluster-watch.ts'
 import { type ClusterZone, ClusterZones, type ZonesOptions } from './cluster-zones.ts'
 import type { ClusterChanges } from './object-store.ts'

@@ -1,6 +1,6 @@
+import { type Guarded, guarding } from '../../base/telemetry/guard.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
 import { scanAddress } from '../../dns/text/address.ts'
-import { type Guarded, guarding } from '../../telemetry/guard.ts'
-import type { Logger } from '../../telemetry/log.ts'
 import type { AddressRules } from '../learned/address-rules.ts'
 import type { Connection } from '../rules/connection.ts'
 import type { ClientGrants } from './client-grants.ts'

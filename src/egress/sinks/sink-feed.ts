@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
 import type { Timers } from '../../base/timers.ts'
 import { WorkQueue, type WorkResult } from '../../kube/work-queue.ts'
-import type { Logger } from '../../telemetry/log.ts'
 import type { Sink } from '../gate.ts'
 import type { Selector } from '../selectors/selector.ts'
 

@@ -1,5 +1,5 @@
+import { escapeControls } from '../../base/telemetry/log.ts'
 import { type Cidr, isWithin } from '../../dns/text/address.ts'
-import { escapeControls } from '../../telemetry/log.ts'
 import { type Location, UNKNOWN_LOCATION } from '../location.ts'
 import { SPECIAL_PREFIXES } from '../special-prefixes.ts'
 import { DataSection } from './data-section.ts'

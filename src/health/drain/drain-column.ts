@@ -1,11 +1,11 @@
 import type { Clock } from '../../base/clock.ts'
 import { runInSlices } from '../../base/slices.ts'
+import { type Guarded, guarding } from '../../base/telemetry/guard.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
+import { oneProblem, type ProblemGroup } from '../../base/telemetry/problems.ts'
 import type { Timers } from '../../base/timers.ts'
-import { unpackRecord, unpackSettings } from '../../dnsrecord/pack.ts'
-import type { RecordChange, RecordSource, StoredRecord } from '../../dnsrecord/record-source.ts'
-import { type Guarded, guarding } from '../../telemetry/guard.ts'
-import type { Logger } from '../../telemetry/log.ts'
-import { oneProblem, type ProblemGroup } from '../../telemetry/problems.ts'
+import { unpackRecord, unpackSettings } from '../../records/pack.ts'
+import type { RecordChange, RecordSource, StoredRecord } from '../../records/record-source.ts'
 import {
   type EndpointDrain,
   isActive,

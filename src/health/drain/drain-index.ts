@@ -1,5 +1,5 @@
-import type { RecordSource, StoredRecord } from '../../dnsrecord/record-source.ts'
-import type { SelectedCount } from '../../telemetry/drain-report.ts'
+import type { SelectedCount } from '../../base/telemetry/drain-report.ts'
+import type { RecordSource, StoredRecord } from '../../records/record-source.ts'
 import type { EndpointDrain } from './drain.ts'
 import { findDrains } from './drain-column.ts'
 import type { DrainSelector } from './selector.ts'

@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock.ts'
+import { guarding } from '../../base/telemetry/guard.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
+import type { ProblemText } from '../../base/telemetry/problems.ts'
 import type { Timers } from '../../base/timers.ts'
-import { guarding } from '../../telemetry/guard.ts'
-import type { Logger } from '../../telemetry/log.ts'
-import type { ProblemText } from '../../telemetry/problems.ts'
 import { type EndpointDrain, isActive, isSameDrain, printDrain } from './drain.ts'
 
 /** Interval of the checks for drains that end. */

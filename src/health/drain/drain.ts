@@ -1,5 +1,5 @@
 import { printTime } from '../../base/rfc3339.ts'
-import { type DrainReport, printDrainReport } from '../../telemetry/drain-report.ts'
+import { type DrainReport, printDrainReport } from '../../base/telemetry/drain-report.ts'
 import type { DrainSelector } from './selector.ts'
 
 /** Takes endpoints out of service until a person or a time ends it. Immutable. */

@@ -1,6 +1,6 @@
 import { RRType } from '../../dns/iana/types.ts'
 import { nameKey } from '../../dns/name/name.ts'
-import type { Endpoint } from '../../dnsrecord/dns-record.ts'
+import type { Endpoint } from '../../records/dns-record.ts'
 import { CHAIN_MAX, findDownTargets } from '../down-targets.ts'
 import { type EndpointDrain, NO_DRAINS, type RecordDrains } from './drain.ts'
 

@@ -1,5 +1,5 @@
 import { printLatin1 } from '../../base/latin1.ts'
-import type { Endpoint } from '../../dnsrecord/dns-record.ts'
+import type { Endpoint } from '../../records/dns-record.ts'
 import { decideServed } from '../in-service.ts'
 
 /** Endpoints for readers that do not evaluate health. */

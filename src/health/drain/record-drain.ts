@@ -1,8 +1,8 @@
 import { assert } from '../../base/assert.ts'
-import type { Endpoint } from '../../dnsrecord/dns-record.ts'
-import { unpackSettings } from '../../dnsrecord/pack.ts'
-import type { StoredRecord } from '../../dnsrecord/record-source.ts'
-import type { DrainSetting } from '../../dnsrecord/settings.ts'
+import type { Endpoint } from '../../records/dns-record.ts'
+import { unpackSettings } from '../../records/pack.ts'
+import type { StoredRecord } from '../../records/record-source.ts'
+import type { DrainSetting } from '../../records/settings.ts'
 import type { EndpointDrain, RecordDrains } from './drain.ts'
 import { DRAINED_TYPES, scanDrainSelector } from './selector.ts'
 

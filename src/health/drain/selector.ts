@@ -10,14 +10,14 @@ import {
   scanAddress,
   scanCidr,
 } from '../../dns/text/address.ts'
-import type { Endpoint } from '../../dnsrecord/dns-record.ts'
-import { leadsToTheSame } from '../../dnsrecord/kdrnt.ts'
-import type { RecordContent } from '../../dnsrecord/pack.ts'
-import { printHost } from '../../dnsrecord/print-endpoint.ts'
-import { isForeign, type StoredRecord } from '../../dnsrecord/record-source.ts'
-import { lowerNameKey, scanHost } from '../../dnsrecord/validate/names.ts'
 import { scanGeoCode } from '../../geo/code.ts'
 import { geoCodeHint } from '../../geo/code-hint.ts'
+import type { Endpoint } from '../../records/dns-record.ts'
+import { leadsToTheSame } from '../../records/kdrnt.ts'
+import type { RecordContent } from '../../records/pack.ts'
+import { printHost } from '../../records/print-endpoint.ts'
+import { isForeign, type StoredRecord } from '../../records/record-source.ts'
+import { lowerNameKey, scanHost } from '../../records/validate/names.ts'
 import { printTerm } from './quoted-words.ts'
 import { StarPattern } from './star-pattern.ts'
 

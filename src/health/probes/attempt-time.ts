@@ -1,4 +1,4 @@
-import type { HealthCheck } from '../../dnsrecord/health-check.ts'
+import type { HealthCheck } from '../../records/health-check.ts'
 
 /**
  * Timeout of a whole probe attempt, connection and TLS included, even if the server sends slowly.

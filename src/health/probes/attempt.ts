@@ -1,5 +1,5 @@
 import type { Timers } from '../../base/timers.ts'
-import type { ProbeProtocol } from '../../dnsrecord/health-check.ts'
+import type { ProbeProtocol } from '../../records/health-check.ts'
 import { attemptMsMax } from './attempt-time.ts'
 import type { Attempt, AttemptListener, Begin } from './begin.ts'
 import { beginDns } from './dns-attempt.ts'

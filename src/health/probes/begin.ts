@@ -1,5 +1,5 @@
 import { isIP, type Socket } from 'node:net'
-import type { CheckOf, ProbeProtocol } from '../../dnsrecord/health-check.ts'
+import type { CheckOf, ProbeProtocol } from '../../records/health-check.ts'
 import type { ProbeOutcome } from './probe.ts'
 
 /** One probe attempt on one IP address, with a check of these protocols. */

@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { EXPECTED_STATUS_DEFAULT } from '../../dnsrecord/checks/http.ts'
-import type { CheckOf } from '../../dnsrecord/health-check.ts'
+import { EXPECTED_STATUS_DEFAULT } from '../../records/checks/http.ts'
+import type { CheckOf } from '../../records/health-check.ts'
 import { type AttemptListener, type Begin, hostOf, serverNameOf } from './begin.ts'
 
 /** Maximum length of a response's head. */

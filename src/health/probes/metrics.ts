@@ -1,4 +1,4 @@
-import type { MetricsRegistry } from '../../telemetry/metrics.ts'
+import type { MetricsRegistry } from '../../base/telemetry/metrics.ts'
 import type { ProbeResult, ProbeRunner } from './probe-runner.ts'
 import { HEALTHS, type ProbeHealth } from './probe-state.ts'
 

@@ -1,4 +1,4 @@
-import type { Logger } from '../../telemetry/log.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
 import type { ProbeState } from './probe-state.ts'
 
 /** A change of the health of an address, as a line without its place. */

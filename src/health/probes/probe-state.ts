@@ -1,4 +1,4 @@
-import type { HealthCheck } from '../../dnsrecord/health-check.ts'
+import type { HealthCheck } from '../../records/health-check.ts'
 import type { ProbeOutcome } from './probe.ts'
 
 /** Health of an address. An address with the health `unknown` is served. */

@@ -1,4 +1,4 @@
-import type { HealthCheck } from '../../dnsrecord/health-check.ts'
+import type { HealthCheck } from '../../records/health-check.ts'
 
 /** One address or host name that is probed periodically. */
 export interface Probe {

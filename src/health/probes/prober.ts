@@ -1,7 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isIP } from 'node:net'
 import type { Timers } from '../../base/timers.ts'
-import type { HealthCheck } from '../../dnsrecord/health-check.ts'
+import type { HealthCheck } from '../../records/health-check.ts'
 import { attempt } from './attempt.ts'
 import type { Probe, ProbeOutcome, Prober } from './probe.ts'
 import type { ProbePolicy } from './probe-policy.ts'

@@ -1,5 +1,5 @@
 import { scanJsonText } from '../../base/json-text.ts'
-import type { StateKind } from '../../persist/state-file.ts'
+import type { StateKind } from '../../base/persist/state-file.ts'
 import { COUNT_MAX, HEALTHS, type ProbeState } from './probe-state.ts'
 
 const REASON_CHARACTERS_MAX = 300

@@ -1,5 +1,5 @@
 import type { ResourceLease, ResourceRegistry } from '../../base/resource-registry.ts'
-import type { MetricsRegistry } from '../../telemetry/metrics.ts'
+import type { MetricsRegistry } from '../../base/telemetry/metrics.ts'
 import { numberOf } from '../source-numbers.ts'
 import { SHIFT_OUTCOMES } from './shift.ts'
 import { ShiftFile } from './shift-file.ts'

@@ -1,5 +1,5 @@
 import { scanJsonText } from '../../base/json-text.ts'
-import type { StateKind } from '../../persist/state-file.ts'
+import type { StateKind } from '../../base/persist/state-file.ts'
 import { type Progress, SHIFT_OUTCOMES, type ShiftOutcome } from './shift.ts'
 
 /** A shift when the file was written. */

@@ -1,5 +1,5 @@
 import { printTime } from '../../base/rfc3339.ts'
-import type { ShiftPlan } from '../../dnsrecord/settings.ts'
+import type { ShiftPlan } from '../../records/settings.ts'
 
 export const SHIFT_OUTCOMES = ['running', 'finished', 'reverted'] as const
 export type ShiftOutcome = (typeof SHIFT_OUTCOMES)[number]

@@ -1,6 +1,6 @@
-import { API_VERSION } from '../../dnsrecord/dns-record.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { isNotFound, type ObjectRef, type Objects } from '../../kube/objects.ts'
+import { API_VERSION } from '../../records/dns-record.ts'
 import type { Write, Writer } from '../plan/write.ts'
 import { type DesiredRecord, printRecord } from '../record/desired-record.ts'
 import { finalizersOf, metadataOf } from '../record/fields.ts'

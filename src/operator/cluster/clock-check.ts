@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
 import type { ApiBody, ApiClient, ApiMethod, ApiResponse } from '../../kube/api.ts'
 import { PeerClock } from '../../peering/peer-clock.ts'
 import { printClockFault } from '../../peering/site-clocks.ts'
-import type { Logger } from '../../telemetry/log.ts'
 
 /** What is known of the clock of an API server. */
 export type ApiClock = Pick<ClockCheck, 'fault' | 'onFault'>

@@ -1,5 +1,5 @@
-import type { HostShare } from '../../dnsrecord/host-share.ts'
-import type { StoredRecord } from '../../dnsrecord/record-source.ts'
+import type { HostShare } from '../../records/host-share.ts'
+import type { StoredRecord } from '../../records/record-source.ts'
 import { type ApiClock, isWrong } from '../cluster/clock-check.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'

@@ -1,4 +1,5 @@
 import { RRType } from '../../dns/iana/types.ts'
+import type { ApiObject } from '../../kube/api.ts'
 import {
   type ClaimTree,
   claimedNames,
@@ -11,10 +12,9 @@ import {
   printKey,
   type RefusedName,
   refuseName,
-} from '../../dnsrecord/host-owners.ts'
-import type { HostShare } from '../../dnsrecord/host-share.ts'
-import { lowerNameKey, scanHost } from '../../dnsrecord/validate/names.ts'
-import type { ApiObject } from '../../kube/api.ts'
+} from '../../records/host-owners.ts'
+import type { HostShare } from '../../records/host-share.ts'
+import { lowerNameKey, scanHost } from '../../records/validate/names.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { type Action, type DelegationRole, decide, type Publishing } from '../plan/decide.ts'
 import { findProviderSecret, type ProviderSecrets } from '../provider/provider-choice.ts'

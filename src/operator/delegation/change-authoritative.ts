@@ -1,6 +1,6 @@
-import { recordId } from '../../dnsrecord/record-source.ts'
-import { SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
 import type { ApiObject } from '../../kube/api.ts'
+import { recordId } from '../../records/record-source.ts'
+import { SITES_ANNOTATION } from '../../records/site-facts.ts'
 import type { Write } from '../plan/write.ts'
 import { isSame } from '../record/fields.ts'
 import { ZONE_LABEL } from '../record/labels.ts'

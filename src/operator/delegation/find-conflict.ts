@@ -1,4 +1,4 @@
-import { quote } from '../../dnsrecord/validate/fields.ts'
+import { quote } from '../../records/validate/fields.ts'
 import { normalizeName, type SpecEndpoint } from '../record/spec-endpoint.ts'
 import type { EndpointState } from './endpoint-states.ts'
 

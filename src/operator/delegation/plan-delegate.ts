@@ -1,4 +1,4 @@
-import { DERIVED_ENDPOINTS_MAX } from '../../dnsrecord/dns-record.ts'
+import { DERIVED_ENDPOINTS_MAX } from '../../records/dns-record.ts'
 import type { RecordConflicts } from '../conflicts/record-conflicts.ts'
 import { groupFields, isPassive, type Membership } from '../groups/membership.ts'
 import type { Publishing } from '../plan/decide.ts'

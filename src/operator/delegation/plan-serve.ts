@@ -1,6 +1,6 @@
-import { outOf, SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { printProbed } from '../../peering/to-peer-endpoint.ts'
+import { outOf, SITES_ANNOTATION } from '../../records/site-facts.ts'
 import type { RecordConflicts } from '../conflicts/record-conflicts.ts'
 import type { Publishing } from '../plan/decide.ts'
 import { joinNotes, type Plan, planStatus } from '../plan/plan.ts'

@@ -1,5 +1,5 @@
-import { TARGETS_MAX } from '../../dnsrecord/dns-record.ts'
 import type { ApiObject } from '../../kube/api.ts'
+import { TARGETS_MAX } from '../../records/dns-record.ts'
 import { shortHash } from '../record/short-hash.ts'
 import { endpointKey, type SpecEndpoint } from '../record/spec-endpoint.ts'
 

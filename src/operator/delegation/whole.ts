@@ -1,10 +1,10 @@
 import { scanTime } from '../../base/rfc3339.ts'
-import { outOf, type PartOwner, type SitePart } from '../../dnsrecord/site-facts.ts'
-import { validateEndpoint } from '../../dnsrecord/validate/dns-record.ts'
 import { findDownTargets } from '../../health/down-targets.ts'
 import { DRAINED_TYPES } from '../../health/drain/selector.ts'
 import { selectInService } from '../../health/in-service.ts'
 import type { ApiObject } from '../../kube/api.ts'
+import { outOf, type PartOwner, type SitePart } from '../../records/site-facts.ts'
+import { validateEndpoint } from '../../records/validate/dns-record.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import {
   composeSpecEndpoint,

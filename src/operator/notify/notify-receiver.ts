@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import type { RefusalLog } from '../../base/telemetry/refusal-log.ts'
 import { Opcode, Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { HEADER_OCTETS, parseQuery } from '../../dns/message/parse-query.ts'
 import { ParseStatus, type Query } from '../../dns/message/query.ts'
@@ -12,9 +13,8 @@ import {
   type VerifiedRequest,
   verifyRequest,
 } from '../../dns/tsig/verify-request.ts'
-import { KDRNT_ZONE } from '../../dnsrecord/local-zone.ts'
 import { TokenBucket } from '../../kube/token-bucket.ts'
-import type { RefusalLog } from '../../telemetry/refusal-log.ts'
+import { KDRNT_ZONE } from '../../records/local-zone.ts'
 import { DigestBudget } from './digest-budget.ts'
 import type { KeyIndex } from './key-index.ts'
 import type { HastenOutcome, NotifyOutcome } from './outcome.ts'

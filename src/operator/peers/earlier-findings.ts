@@ -1,8 +1,8 @@
 import { RRType } from '../../dns/iana/types.ts'
-import { OBSERVED_LABEL } from '../../dnsrecord/kdrnt.ts'
-import { outOf } from '../../dnsrecord/site-facts.ts'
-import { scanTarget } from '../../dnsrecord/validate/target.ts'
 import { readObservations, type SiteObservation } from '../../peering/quorum/observation-codec.ts'
+import { OBSERVED_LABEL } from '../../records/kdrnt.ts'
+import { outOf } from '../../records/site-facts.ts'
+import { scanTarget } from '../../records/validate/target.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 
 /** Returns what this site observed of addresses of peers, according to its `local-<name>`. */

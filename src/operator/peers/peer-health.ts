@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { HealthObservation } from '../../health/address-health.ts'
 import type { Leaf } from '../../health/record-probes.ts'
@@ -14,7 +15,6 @@ import { type EarlierDecisions, earlierDecisions } from '../../peering/quorum/ke
 import { QuorumMemory } from '../../peering/quorum/quorum-memory.ts'
 import { findSilentSites } from '../../peering/silent-sites.ts'
 import { printProbed } from '../../peering/to-peer-endpoint.ts'
-import type { Logger } from '../../telemetry/log.ts'
 import type { Publishing } from '../plan/decide.ts'
 import type { OwnHealth } from '../plan/own.ts'
 import type { PeerProbing } from '../probes/peer-probing.ts'

@@ -1,5 +1,5 @@
-import type { DnsRecord } from '../../dnsrecord/dns-record.ts'
-import { printHost } from '../../dnsrecord/print-endpoint.ts'
+import type { DnsRecord } from '../../records/dns-record.ts'
+import { printHost } from '../../records/print-endpoint.ts'
 import { chooseProvider, type ProviderSecrets } from '../provider/provider-choice.ts'
 import type { Provider } from '../provider/provider-secret.ts'
 import { chooseZone } from '../provider/zone-choice.ts'

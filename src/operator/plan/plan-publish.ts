@@ -1,5 +1,5 @@
-import type { SiteFacts } from '../../dnsrecord/site-facts.ts'
 import type { ApiObject } from '../../kube/api.ts'
+import type { SiteFacts } from '../../records/site-facts.ts'
 import type { RecordConflicts } from '../conflicts/record-conflicts.ts'
 import { groupFields, isPassive, type Membership } from '../groups/membership.ts'
 import type { DesiredRecord } from '../record/desired-record.ts'

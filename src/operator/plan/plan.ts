@@ -1,5 +1,5 @@
-import { SITES_ANNOTATION } from '../../dnsrecord/site-facts.ts'
 import type { ApiObject } from '../../kube/api.ts'
+import { SITES_ANNOTATION } from '../../records/site-facts.ts'
 import { RECORD_FINALIZER } from '../record/labels.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 import { type Condition, removedCondition } from '../status/conditions.ts'

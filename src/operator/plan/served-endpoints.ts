@@ -1,12 +1,5 @@
 import { RRType } from '../../dns/iana/types.ts'
 import { nameKey, scanName } from '../../dns/name/name.ts'
-import {
-  type Endpoint,
-  SET_IDENTIFIER_CHARACTERS_MAX,
-  TARGETS_MAX,
-} from '../../dnsrecord/dns-record.ts'
-import { packRecord, type RecordContent, unpackRecord } from '../../dnsrecord/pack.ts'
-import { type RecordOrigin, recordId, StoredRecord } from '../../dnsrecord/record-source.ts'
 import { UNKNOWN_HEALTH } from '../../health/address-health.ts'
 import { type EndpointDrain, isActive, NO_DRAINS } from '../../health/drain/drain.ts'
 import { drainAll, drainBySetting } from '../../health/drain/record-drain.ts'
@@ -14,8 +7,15 @@ import { UNKNOWN_ROW } from '../../health/health-table.ts'
 import { listTargets, type PeerEndpoint, printTargets } from '../../peering/peer-endpoint.ts'
 import type { SiteRecord } from '../../peering/site-records.ts'
 import { toCanonical, toPeerEndpoint } from '../../peering/to-peer-endpoint.ts'
-import type { Member, OwnerSet } from '../../publish/owner-set.ts'
-import { RecordZone } from '../../publish/record-zone.ts'
+import type { Member, OwnerSet } from '../../publish/build/owner-set.ts'
+import { RecordZone } from '../../publish/build/record-zone.ts'
+import {
+  type Endpoint,
+  SET_IDENTIFIER_CHARACTERS_MAX,
+  TARGETS_MAX,
+} from '../../records/dns-record.ts'
+import { packRecord, type RecordContent, unpackRecord } from '../../records/pack.ts'
+import { type RecordOrigin, recordId, StoredRecord } from '../../records/record-source.ts'
 import type { Publishing } from './decide.ts'
 
 const ROOT = scanName('.')!

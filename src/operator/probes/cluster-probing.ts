@@ -1,5 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
+import { FaultLog } from '../../base/telemetry/fault-log.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
 import type { Timers } from '../../base/timers.ts'
 import { findChange, logChange } from '../../health/probes/print-change.ts'
 import type { Prober } from '../../health/probes/probe.ts'
@@ -11,8 +13,6 @@ import { keyOf } from '../../kube/object-key.ts'
 import type { ObjectRef, Objects } from '../../kube/objects.ts'
 import { TokenBucket } from '../../kube/token-bucket.ts'
 import { WorkQueue, type WorkResult } from '../../kube/work-queue.ts'
-import { FaultLog } from '../../telemetry/fault-log.ts'
-import type { Logger } from '../../telemetry/log.ts'
 import { subjectOf } from '../record/event-subject.ts'
 import {
   finalizersOf,

@@ -1,13 +1,13 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Timers } from '../../base/timers.ts'
-import type { DnsRecord } from '../../dnsrecord/dns-record.ts'
 import type { HealthObservation } from '../../health/address-health.ts'
 import { RECORD_ADDRESSES_MAX } from '../../health/observed-addresses.ts'
 import type { Prober } from '../../health/probes/probe.ts'
 import { type ProbeResult, ProbeRunner } from '../../health/probes/probe-runner.ts'
 import type { ProbeState } from '../../health/probes/probe-state.ts'
 import { type Leaf, probeOfLeaf } from '../../health/record-probes.ts'
+import type { DnsRecord } from '../../records/dns-record.ts'
 
 interface PeerProbingParts {
   readonly probe: Prober

@@ -1,10 +1,10 @@
-import { API_VERSION, recordKey } from '../../dnsrecord/dns-record.ts'
-import { validateResource } from '../../dnsrecord/validate/resource.ts'
+import { escapeControls } from '../../base/telemetry/log.ts'
 import type { Probe } from '../../health/probes/probe.ts'
 import { COUNT_MAX, type ProbeState } from '../../health/probes/probe-state.ts'
 import { probeOfResource } from '../../health/record-probes.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
-import { escapeControls } from '../../telemetry/log.ts'
+import { API_VERSION, recordKey } from '../../records/dns-record.ts'
+import { validateResource } from '../../records/validate/resource.ts'
 import { mappingOf, metadataOf } from '../record/fields.ts'
 import { PROBE_KIND } from './desired-probes.ts'
 

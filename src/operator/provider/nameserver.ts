@@ -1,8 +1,8 @@
 import { DNS_PORT } from '../../dns/host-port.ts'
 import { type Cidr, printAddress, scanAddress } from '../../dns/text/address.ts'
-import { scanHost } from '../../dnsrecord/validate/names.ts'
 import { findLocal } from '../../peering/local-address.ts'
 import type { PeerAddress } from '../../peering/peer-address.ts'
+import { scanHost } from '../../records/validate/names.ts'
 
 export type Nameserver = PeerAddress
 

@@ -1,4 +1,3 @@
-import type { StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { HealthObservation } from '../../health/address-health.ts'
 import { chooseEndpoints } from '../../peering/merge/choose-endpoints.ts'
 import { chooseOthers } from '../../peering/merge/choose-site-states.ts'
@@ -18,6 +17,7 @@ import {
   type Refused,
   screenSiteStates,
 } from '../../peering/trust/screen-site-states.ts'
+import type { StoredRecord } from '../../records/record-source.ts'
 import type { RecordConflicts } from '../conflicts/record-conflicts.ts'
 import type { Membership } from '../groups/membership.ts'
 import type { HealthFacts, PeerDecisions } from '../peers/peer-health.ts'

@@ -1,5 +1,5 @@
+import type { Logger } from '../../base/telemetry/log.ts'
 import type { EventRecorder } from '../../kube/event-recorder.ts'
-import type { Logger } from '../../telemetry/log.ts'
 import type { OperatorMetrics } from '../metrics.ts'
 import type { Plan } from '../plan/plan.ts'
 import { subjectOf } from '../record/event-subject.ts'

@@ -1,5 +1,4 @@
 import type { Clock } from '../../base/clock.ts'
-import { printHost } from '../../dnsrecord/print-endpoint.ts'
 import { endpointsOfSite, SITE_CONFLICT_MS } from '../../peering/foreign-exports.ts'
 import {
   findNameFaults,
@@ -22,6 +21,7 @@ import {
   type SiteClocks,
 } from '../../peering/site-clocks.ts'
 import { sortUnique, toPeerEndpoints } from '../../peering/to-peer-endpoint.ts'
+import { printHost } from '../../records/print-endpoint.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import type { KnownPeer } from '../peers/peer-state-store.ts'
 import type { OperatorPeer } from '../peers/peers.ts'

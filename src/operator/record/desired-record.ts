@@ -1,5 +1,5 @@
-import { API_VERSION } from '../../dnsrecord/dns-record.ts'
 import type { ApiObject } from '../../kube/api.ts'
+import { API_VERSION } from '../../records/dns-record.ts'
 import type { DnsRecordView } from './record-view.ts'
 
 /** A DNSRecord that the operator writes. */

@@ -1,10 +1,10 @@
 import { printLatin1 } from '../../base/latin1.ts'
 import { printType, RRType } from '../../dns/iana/types.ts'
 import { printRdata } from '../../dns/rdata/index.ts'
-import { type Endpoint, TARGETS_MAX } from '../../dnsrecord/dns-record.ts'
-import { printHost, printSteered, printTarget } from '../../dnsrecord/print-endpoint.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
+import { type Endpoint, TARGETS_MAX } from '../../records/dns-record.ts'
+import { printHost, printSteered, printTarget } from '../../records/print-endpoint.ts'
 
 /**
  * A string of a TXT record that is written without quotes and escapes. Other strings are written as

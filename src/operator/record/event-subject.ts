@@ -1,5 +1,5 @@
-import { API_VERSION } from '../../dnsrecord/dns-record.ts'
 import type { EventSubject } from '../../kube/event-series.ts'
+import { API_VERSION } from '../../records/dns-record.ts'
 import type { DnsRecordView } from './record-view.ts'
 
 /** A record as the object of an Event. */

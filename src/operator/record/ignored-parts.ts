@@ -1,5 +1,5 @@
-import type { DnsRecord } from '../../dnsrecord/dns-record.ts'
-import { findIgnored } from '../../dnsrecord/validate/ignored.ts'
+import type { DnsRecord } from '../../records/dns-record.ts'
+import { findIgnored } from '../../records/validate/ignored.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import type { DnsRecordView } from './record-view.ts'
 

@@ -1,5 +1,5 @@
-import { API_GROUP, API_VERSION } from '../../dnsrecord/dns-record.ts'
 import type { ApiResource } from '../../kube/api.ts'
+import { API_GROUP, API_VERSION } from '../../records/dns-record.ts'
 
 const VERSION = API_VERSION.slice(API_GROUP.length + 1)
 

@@ -1,11 +1,11 @@
+import type { ApiObject } from '../../kube/api.ts'
 import {
   outOf,
   printSiteFacts,
   SITES_ANNOTATION,
   type SiteFacts,
   type SitePart,
-} from '../../dnsrecord/site-facts.ts'
-import type { ApiObject } from '../../kube/api.ts'
+} from '../../records/site-facts.ts'
 import { mappingOf, metadataOf, textsOf } from './fields.ts'
 import type { DnsRecordView } from './record-view.ts'
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
-import type { HostShare } from '../../dnsrecord/host-share.ts'
 import { ApiError, type ApiObject, textOf } from '../../kube/api.ts'
+import type { HostShare } from '../../records/host-share.ts'
 import { type ApiClock, isWrong } from '../cluster/clock-check.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { findPartConflicts } from '../conflicts/find-in-cluster.ts'

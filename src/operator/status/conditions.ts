@@ -1,6 +1,6 @@
 import { printTime } from '../../base/rfc3339.ts'
+import { escapeControls } from '../../base/telemetry/log.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
-import { escapeControls } from '../../telemetry/log.ts'
 import { isPassive, type Membership } from '../groups/membership.ts'
 
 /** Reasons of Kuadrant's operator, so that clients that wait for one of them still find it. */

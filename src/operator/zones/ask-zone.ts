@@ -5,9 +5,9 @@ import { HeaderFlag } from '../../dns/message/header.ts'
 import type { Message, ResourceRecord } from '../../dns/message/message.ts'
 import { equalNames } from '../../dns/name/name.ts'
 import type { TsigKey } from '../../dns/tsig/key.ts'
-import { KDRNT_ZONE } from '../../dnsrecord/local-zone.ts'
-import { scanHost } from '../../dnsrecord/validate/names.ts'
 import { resolvePeer } from '../../peering/peer-address.ts'
+import { KDRNT_ZONE } from '../../records/local-zone.ts'
+import { scanHost } from '../../records/validate/names.ts'
 import type { Nameserver } from '../provider/nameserver.ts'
 
 const QUESTION_MS = 1000

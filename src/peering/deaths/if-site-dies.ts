@@ -1,7 +1,7 @@
 import { scanAddress } from '../../dns/text/address.ts'
-import type { HealthCheck } from '../../dnsrecord/health-check.ts'
 import { OBSERVED_ADDRESSES_MAX, RECORD_ADDRESSES_MAX } from '../../health/observed-addresses.ts'
 import type { ProbePolicy } from '../../health/probes/probe-policy.ts'
+import type { HealthCheck } from '../../records/health-check.ts'
 import { type AllDownPolicy, CLOSED } from '../../steering/rules.ts'
 import { groupBy } from '../merge/part.ts'
 import { type PeerEndpoint, printTargets, type TargetTexts } from '../peer-endpoint.ts'

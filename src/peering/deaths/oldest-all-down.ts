@@ -1,4 +1,4 @@
-import { type RecordRank, sortRecords } from '../../dnsrecord/record-order.ts'
+import { type RecordRank, sortRecords } from '../../records/record-order.ts'
 import type { AllDownPolicy } from '../../steering/rules.ts'
 import type { PeerEndpoint } from '../peer-endpoint.ts'
 

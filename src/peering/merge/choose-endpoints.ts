@@ -1,5 +1,5 @@
 import { printLatin1 } from '../../base/latin1.ts'
-import { DERIVED_ENDPOINTS_MAX, type Endpoint } from '../../dnsrecord/dns-record.ts'
+import { DERIVED_ENDPOINTS_MAX, type Endpoint } from '../../records/dns-record.ts'
 import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import { cutToFit, type LeftOut, OTHERS_OCTETS_MAX } from './cut-to-fit.ts'
 import { setKey } from './part.ts'

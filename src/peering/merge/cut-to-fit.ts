@@ -1,4 +1,4 @@
-import { DERIVED_ENDPOINTS_MAX } from '../../dnsrecord/dns-record.ts'
+import { DERIVED_ENDPOINTS_MAX } from '../../records/dns-record.ts'
 import type { PeerEndpoint } from '../peer-endpoint.ts'
 import { endpointOctets, endpointOctetsAtMost } from './endpoint-octets.ts'
 import { compareParts, groupBy, type Part } from './part.ts'

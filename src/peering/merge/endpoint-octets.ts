@@ -1,6 +1,6 @@
 import { RRType } from '../../dns/iana/types.ts'
-import type { Endpoint } from '../../dnsrecord/dns-record.ts'
-import { printTarget } from '../../dnsrecord/print-endpoint.ts'
+import type { Endpoint } from '../../records/dns-record.ts'
+import { printTarget } from '../../records/print-endpoint.ts'
 import { type Generation, type PeerEndpoint, printTargets } from '../peer-endpoint.ts'
 
 /** JSON syntax around the values of an endpoint, and its health and age. */

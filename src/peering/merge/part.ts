@@ -1,5 +1,5 @@
-import type { Endpoint } from '../../dnsrecord/dns-record.ts'
-import { lowerNameKey } from '../../dnsrecord/validate/names.ts'
+import type { Endpoint } from '../../records/dns-record.ts'
+import { lowerNameKey } from '../../records/validate/names.ts'
 import { type Generation, type PeerEndpoint, peerEndpointKey } from '../peer-endpoint.ts'
 
 /** An endpoint that a peer reported. */

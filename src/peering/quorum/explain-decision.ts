@@ -1,5 +1,5 @@
 import { printTime } from '../../base/rfc3339.ts'
-import type { QuorumAddress } from '../../telemetry/status.ts'
+import type { QuorumAddress } from '../../base/telemetry/status.ts'
 import {
   type HealthDecision,
   neededOf,

@@ -1,6 +1,6 @@
 import { printLatin1 } from '../../base/latin1.ts'
 import { RRType } from '../../dns/iana/types.ts'
-import { printTarget } from '../../dnsrecord/print-endpoint.ts'
+import { printTarget } from '../../records/print-endpoint.ts'
 import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 
 const ADDRESS_TYPES: ReadonlySet<number> = new Set([RRType.A, RRType.AAAA, RRType.CNAME])

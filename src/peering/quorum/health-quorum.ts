@@ -1,9 +1,9 @@
 import type { Clock } from '../../base/clock.ts'
-import type { HealthCheck } from '../../dnsrecord/health-check.ts'
+import type { QuorumAddress, QuorumMember } from '../../base/telemetry/status.ts'
 import type { HealthObservation } from '../../health/address-health.ts'
 import { type PeerObserver, RECORD_ADDRESSES_MAX } from '../../health/observed-addresses.ts'
 import type { Leaf } from '../../health/record-probes.ts'
-import type { QuorumAddress, QuorumMember } from '../../telemetry/status.ts'
+import type { HealthCheck } from '../../records/health-check.ts'
 import { groupBy } from '../merge/part.ts'
 import { listTargets, type PeerEndpoint, type SiteState } from '../peer-endpoint.ts'
 import {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
-import type { Logger } from '../../telemetry/log.ts'
-import type { QuorumMember } from '../../telemetry/status.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
+import type { QuorumMember } from '../../base/telemetry/status.ts'
 import { groupBy } from '../merge/part.ts'
 import { majorityOf } from './decide.ts'
 import type { SiteObservation } from './observation-codec.ts'

@@ -1,4 +1,4 @@
-import type { HealthCheck } from '../../dnsrecord/health-check.ts'
+import type { HealthCheck } from '../../records/health-check.ts'
 import type { HealthDecision, Statements } from './decide.ts'
 import { HEARD_MS } from './heard-sites.ts'
 

@@ -1,4 +1,4 @@
-import { printHost } from '../../dnsrecord/print-endpoint.ts'
+import { printHost } from '../../records/print-endpoint.ts'
 import { type PeerEndpoint, printTargets } from '../peer-endpoint.ts'
 
 /** What all sites have of one host. A drained endpoint of ours has the health `down`. */

@@ -1,8 +1,8 @@
 import { RRType } from '../../dns/iana/types.ts'
 import { isWellFormed } from '../../dns/rdata/index.ts'
-import { ENDPOINTS_MAX } from '../../dnsrecord/dns-record.ts'
-import { composeStrings } from '../../dnsrecord/validate/target.ts'
 import type { HealthObservation } from '../../health/address-health.ts'
+import { ENDPOINTS_MAX } from '../../records/dns-record.ts'
+import { composeStrings } from '../../records/validate/target.ts'
 import { isSite } from '../site-name.ts'
 
 /**

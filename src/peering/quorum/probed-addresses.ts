@@ -1,8 +1,8 @@
 import { scanAddress } from '../../dns/text/address.ts'
-import type { Endpoint } from '../../dnsrecord/dns-record.ts'
-import type { ProbeAt } from '../../dnsrecord/health-check.ts'
 import { isPrivateAddress } from '../../health/probes/probe-policy.ts'
 import type { Leaf } from '../../health/record-probes.ts'
+import type { Endpoint } from '../../records/dns-record.ts'
+import type { ProbeAt } from '../../records/health-check.ts'
 import { groupBy } from '../merge/part.ts'
 import type { PeerEndpoint } from '../peer-endpoint.ts'
 

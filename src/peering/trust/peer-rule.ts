@@ -1,5 +1,5 @@
-import { scanHost } from '../../dnsrecord/validate/names.ts'
-import { RECORD_TYPES } from '../../dnsrecord/validate/target.ts'
+import { scanHost } from '../../records/validate/names.ts'
+import { RECORD_TYPES } from '../../records/validate/target.ts'
 
 /** Allows a peer to report more than other peers may. */
 export interface PeerRule {

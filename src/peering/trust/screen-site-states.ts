@@ -1,6 +1,6 @@
 import { printType } from '../../dns/iana/types.ts'
-import { printHost } from '../../dnsrecord/print-endpoint.ts'
-import { quote } from '../../dnsrecord/validate/fields.ts'
+import { printHost } from '../../records/print-endpoint.ts'
+import { quote } from '../../records/validate/fields.ts'
 import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import { bareHost } from '../peer-status.ts'
 import { cutProblems } from '../read-v2.ts'

@@ -1,9 +1,9 @@
 import { type FileHandle, open, rename, stat } from 'node:fs/promises'
+import { lockFile } from '../../base/persist/lock-file.ts'
 import { isSystemError } from '../../base/system-error.ts'
-import { lockFile } from '../../persist/lock-file.ts'
-import type { EventLog } from '../../telemetry/event-log.ts'
-import { NEWLINE } from '../../telemetry/lines.ts'
-import type { Logger } from '../../telemetry/log.ts'
+import type { EventLog } from '../../base/telemetry/event-log.ts'
+import { NEWLINE } from '../../base/telemetry/lines.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
 
 /** Characters that wait to be written; more are dropped. */
 const WAITING_MAX = 4 * 1024 * 1024

@@ -1,8 +1,8 @@
+import { collectProblems } from '../../base/telemetry/problems.ts'
+import type { PluginNote, ServerStatus, StatusPart } from '../../base/telemetry/status.ts'
 import { VERSION } from '../../base/version.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import { type Losses, SERVER_COUNTERS } from '../../plugin/server-counters.ts'
-import { collectProblems } from '../../telemetry/problems.ts'
-import type { PluginNote, ServerStatus, StatusPart } from '../../telemetry/status.ts'
 
 /** When the process was started, in milliseconds since the epoch. */
 const STARTED_MS = performance.timeOrigin

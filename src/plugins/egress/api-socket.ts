@@ -1,9 +1,9 @@
+import type { Logger } from '../../base/telemetry/log.ts'
 import {
   type AnswerNames,
   openSocket,
   type SocketServer,
 } from '../../egress/agent/api/socket-server.ts'
-import type { Logger } from '../../telemetry/log.ts'
 
 /**
  * The socket of the API at one path. A reload with other options has two agents for a time: the newer one answers, and

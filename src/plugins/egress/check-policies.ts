@@ -1,10 +1,10 @@
 import { systemClock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
+import { SILENT_LOG } from '../../base/telemetry/log.ts'
+import { NO_METRICS } from '../../base/telemetry/metrics.ts'
 import { systemTimers } from '../../base/timers.ts'
 import { PolicyFiles } from '../../egress/agent/sources/policy-files.ts'
 import type { CheckReport } from '../../plugin/description.ts'
-import { SILENT_LOG } from '../../telemetry/log.ts'
-import { NO_METRICS } from '../../telemetry/metrics.ts'
 import type { EgressConfig } from './options.ts'
 
 /** Reads the files of `policies`, for `sextant check`. Returns the faults that keep policies from being read. */

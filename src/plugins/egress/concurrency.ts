@@ -1,6 +1,6 @@
+import { LineBudget } from '../../base/telemetry/line-budget.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
 import type { Timers } from '../../base/timers.ts'
-import { LineBudget } from '../../telemetry/line-budget.ts'
-import type { Logger } from '../../telemetry/log.ts'
 
 const LINE_PERIOD_MS = 10_000
 

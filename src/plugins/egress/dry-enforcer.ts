@@ -1,9 +1,9 @@
+import { LineBudget } from '../../base/telemetry/line-budget.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
 import type { Client } from '../../egress/agent/client.ts'
 import type { PortRange } from '../../egress/rules/port-range.ts'
 import { isOpen } from '../../egress/rules/rule.ts'
 import type { AddressPair, Allowance, Enforcer } from '../../egress/sinks/enforcer.ts'
-import { LineBudget } from '../../telemetry/line-budget.ts'
-import type { Logger } from '../../telemetry/log.ts'
 
 const LINES_MAX = 100
 const LINES_PERIOD_MS = 60_000

@@ -1,6 +1,6 @@
+import type { Counter, MetricsRegistry } from '../../base/telemetry/metrics.ts'
 import type { AgentCounts } from '../../egress/agent/decision.ts'
 import type { EgressAgent } from '../../egress/agent/egress-agent.ts'
-import type { Counter, MetricsRegistry } from '../../telemetry/metrics.ts'
 
 /** Numbers of the enforcer since the start. */
 export type EnforcerNumbers = Readonly<

@@ -1,12 +1,12 @@
 import type { Clock } from '../../base/clock.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
+import { oneProblem, type ProblemGroup } from '../../base/telemetry/problems.ts'
 import type { Timers } from '../../base/timers.ts'
 import { NamesApi } from '../../egress/agent/api/names-api.ts'
 import type { AnswerNames } from '../../egress/agent/api/socket-server.ts'
 import type { Bypass } from '../../egress/agent/bypass/bypass-watch.ts'
 import type { Client } from '../../egress/agent/client.ts'
 import type { EgressAgent } from '../../egress/agent/egress-agent.ts'
-import type { Logger } from '../../telemetry/log.ts'
-import { oneProblem, type ProblemGroup } from '../../telemetry/problems.ts'
 import type { PatternDialect } from './options.ts'
 
 /** The clients of this node and their rules, from Kubernetes or from files. */

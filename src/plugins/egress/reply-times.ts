@@ -1,4 +1,4 @@
-import type { BulkAdder } from '../../telemetry/bulk-histogram.ts'
+import type { BulkAdder } from '../../base/telemetry/bulk-histogram.ts'
 
 /** What became of a query, as Cilium names it. */
 type ReplyResult = 'allow' | 'denied' | 'proxyErr'

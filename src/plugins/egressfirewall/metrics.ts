@@ -1,9 +1,9 @@
+import type { Counter, MetricsRegistry } from '../../base/telemetry/metrics.ts'
 import type { StatusSink } from '../../egress/sinks/status/status-sink.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { DirectivePart } from '../../plugin/description.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
-import type { Counter, MetricsRegistry } from '../../telemetry/metrics.ts'
 import { EgressCount } from './egressfirewall.ts'
 
 /** Exports the counters of the handler. */

@@ -1,4 +1,4 @@
-import type { Logger } from '../../telemetry/log.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
 import type { Consolidation } from './consolidation.ts'
 
 /** Logs or counts errors of all threads. Only on the control thread, because it has timers. */

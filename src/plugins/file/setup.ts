@@ -5,6 +5,7 @@ import { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
 import { groupOfZoneFiles } from '../../authority/zone-file-problems.ts'
 import { printDuration } from '../../base/duration.ts'
 import { InputError, type Position } from '../../base/errors.ts'
+import { guarding } from '../../base/telemetry/guard.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
 import {
   type Fallthrough,
@@ -16,7 +17,6 @@ import { scanAnsweredZones } from '../../plugin/arguments/zones.ts'
 import { placeOf } from '../../plugin/block-place.ts'
 import type { CheckReport, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
-import { guarding } from '../../telemetry/guard.ts'
 
 const RELOAD_MS_DEFAULT = 60_000
 

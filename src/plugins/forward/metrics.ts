@@ -1,7 +1,7 @@
+import type { MetricsRegistry } from '../../base/telemetry/metrics.ts'
 import type { ReuseCounts } from '../../client/upstream/udp-sockets.ts'
 import type { Upstream } from '../../client/upstream/upstream.ts'
 import { printRcode } from '../../dns/iana/index.ts'
-import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 import type { ForwardCounts } from './forward.ts'
 import type { ForwardUpstream } from './forward-upstream.ts'
 

@@ -1,4 +1,4 @@
-import type { Counter, MetricsRegistry } from '../../telemetry/metrics.ts'
+import type { Counter, MetricsRegistry } from '../../base/telemetry/metrics.ts'
 
 interface File {
   readonly path: string

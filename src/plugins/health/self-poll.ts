@@ -1,8 +1,8 @@
 import { get } from 'node:http'
 import type { Clock } from '../../base/clock.ts'
 import { printDuration } from '../../base/duration.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
 import type { Timers } from '../../base/timers.ts'
-import type { Logger } from '../../telemetry/log.ts'
 
 const INTERVAL_MS = 1000
 const TIMEOUT_MS = 3000

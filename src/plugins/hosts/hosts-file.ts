@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
 import { statIfAny } from '../../base/stat.ts'
-import { type Logger, SILENT_LOG } from '../../telemetry/log.ts'
+import { type Logger, SILENT_LOG } from '../../base/telemetry/log.ts'
 import {
   copyToSharedMemory,
   type RecordsInSharedMemory,

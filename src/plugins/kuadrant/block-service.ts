@@ -3,7 +3,7 @@ import { ownAddress } from '../../plugin/arguments/endpoint.ts'
 import { placeOf } from '../../plugin/block-place.ts'
 import type { DirectivePart, OfflineLoad } from '../../plugin/description.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
-import { OFFLINE_PLACE, type OfflineService } from '../../publish/offline-block.ts'
+import { OFFLINE_PLACE, type OfflineService } from '../../publish/offline/offline-block.ts'
 import type { ZonePublisher, ZonePublisherParts } from '../../publish/zone-publisher.ts'
 import { ZONE_VERSIONS } from '../../xfr/zone-versions.ts'
 import type { KuadrantOptions } from './options.ts'
@@ -53,7 +53,7 @@ export function prepareService(
   })
   const offline = async ({ shared }: OfflineLoad): Promise<void> => {
     const { records, blocks } = shared.find(OFFLINE_PLACE)!
-    const { OfflineZones } = await import('../../publish/offline-zones.ts')
+    const { OfflineZones } = await import('../../publish/offline/offline-zones.ts')
     const zones = new OfflineZones(options, () => group.options, records)
     const serve = async (): Promise<OfflineService> => {
       const open = threads.open(block.shared.find(LOCATOR))

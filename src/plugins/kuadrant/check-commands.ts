@@ -1,8 +1,8 @@
 import { InputError } from '../../base/errors.ts'
-import { isChecked, unpackRecord } from '../../dnsrecord/pack.ts'
-import type { StoredRecord } from '../../dnsrecord/record-source.ts'
+import type { RecordPlaces } from '../../publish/build/locate.ts'
 import type { HealthOptions } from '../../publish/health-options.ts'
-import type { RecordPlaces } from '../../publish/locate.ts'
+import { isChecked, unpackRecord } from '../../records/pack.ts'
+import type { StoredRecord } from '../../records/record-source.ts'
 
 /** Finds health checks of records that name a command which a block with `probe` does not define. */
 export function* findLostCommands(

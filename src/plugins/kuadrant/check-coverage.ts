@@ -1,9 +1,9 @@
 import { AbsentDirectiveWarning, InputError } from '../../base/errors.ts'
-import { unpackRecord } from '../../dnsrecord/pack.ts'
-import type { StoredRecord } from '../../dnsrecord/record-source.ts'
 import type { GeoCoverage } from '../../geo/classes/coverage.ts'
 import type { GeoCode } from '../../geo/code.ts'
-import type { RecordPlaces } from '../../publish/locate.ts'
+import type { RecordPlaces } from '../../publish/build/locate.ts'
+import { unpackRecord } from '../../records/pack.ts'
+import type { StoredRecord } from '../../records/record-source.ts'
 
 const WHY = 'no database and no `net` line of geoip has it'
 /** For the rungs whose reason is another one. */

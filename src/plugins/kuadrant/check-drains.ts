@@ -1,13 +1,17 @@
 import { systemClock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
-import type { StoredRecord } from '../../dnsrecord/record-source.ts'
+import { checkDirectoryOf } from '../../base/persist/state-file.ts'
 import { type EndpointDrain, isActive, NO_DRAINS } from '../../health/drain/drain.ts'
 import { findDrains } from '../../health/drain/drain-column.ts'
 import { readDrainFile } from '../../health/drain/drain-file.ts'
-import { checkDirectoryOf } from '../../persist/state-file.ts'
-import { type CheckedManifests, readManifests, type Warn } from '../../publish/check-manifests.ts'
+import {
+  type CheckedManifests,
+  readManifests,
+  type Warn,
+} from '../../publish/offline/check-manifests.ts'
 import { siteOf, sourceFileOf } from '../../publish/same-source.ts'
 import { sitesOfEndpoints } from '../../publish/sites-of-endpoints.ts'
+import type { StoredRecord } from '../../records/record-source.ts'
 import { abilitiesOf, nameOf } from '../../sources/source-place.ts'
 import type { KuadrantOptions } from './options.ts'
 

@@ -1,8 +1,8 @@
 import { InputError } from '../../base/errors.ts'
 import { didYouMean } from '../../base/nearest.ts'
-import { unpackPlace, unpackRecord, unpackSettings } from '../../dnsrecord/pack.ts'
-import type { StoredRecord } from '../../dnsrecord/record-source.ts'
-import type { RecordPlaces } from '../../publish/locate.ts'
+import type { RecordPlaces } from '../../publish/build/locate.ts'
+import { unpackPlace, unpackRecord, unpackSettings } from '../../records/pack.ts'
+import type { StoredRecord } from '../../records/record-source.ts'
 import { CLOSED, OPEN } from '../../steering/rules.ts'
 
 /** Finds records whose `all-down` names a fallback endpoint that no record of their host has. */

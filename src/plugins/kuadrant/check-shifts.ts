@@ -1,9 +1,9 @@
 import { InputError } from '../../base/errors.ts'
 import { nameKey } from '../../dns/name/name.ts'
-import type { Endpoint } from '../../dnsrecord/dns-record.ts'
-import { unpackRecord, unpackSettings } from '../../dnsrecord/pack.ts'
-import type { StoredRecord } from '../../dnsrecord/record-source.ts'
-import type { RecordPlaces } from '../../publish/locate.ts'
+import type { RecordPlaces } from '../../publish/build/locate.ts'
+import type { Endpoint } from '../../records/dns-record.ts'
+import { unpackRecord, unpackSettings } from '../../records/pack.ts'
+import type { StoredRecord } from '../../records/record-source.ts'
 
 /**
  * Finds shifts of traffic that change no answer: no tier of any name has both an endpoint that traffic is shifted to

@@ -2,39 +2,39 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import { InputError, type Position } from '../../base/errors.ts'
+import { checkStateFile, type StateKind } from '../../base/persist/state-file.ts'
 import { nameKey, printName } from '../../dns/name/name.ts'
-import { isLocalZone } from '../../dnsrecord/local-zone.ts'
 import type { GeoCoverage } from '../../geo/classes/coverage.ts'
 import { PROBE_STATES } from '../../health/probes/state-text.ts'
 import { SHIFT_STATE } from '../../health/shift/shift-text.ts'
 import { SLOW_START_STATE } from '../../health/slow-start-text.ts'
 import { cachedPeers } from '../../peering/cache/peer-cache-text.ts'
-import { checkStateFile, type StateKind } from '../../persist/state-file.ts'
 import type { CheckReport } from '../../plugin/description.ts'
-import { findAliasLoops } from '../../publish/alias-loops.ts'
-import { applyRights } from '../../publish/apply-rights.ts'
+import { findAliasLoops } from '../../publish/build/alias-loops.ts'
+import { findLameServers } from '../../publish/build/default-server.ts'
+import { RecordPlaces } from '../../publish/build/locate.ts'
+import { NOTHING_KNOWN } from '../../publish/build/served-health.ts'
+import { NO_HEALTH } from '../../publish/health-options.ts'
+import { applyRights } from '../../publish/offline/apply-rights.ts'
 import {
   type CheckedManifests,
   findConflicts,
   NO_SINK,
   readManifests,
   type Warn,
-} from '../../publish/check-manifests.ts'
-import { findLameServers } from '../../publish/default-server.ts'
-import { NO_HEALTH } from '../../publish/health-options.ts'
-import { RecordPlaces } from '../../publish/locate.ts'
-import { checkKey, findUnsigned } from '../../publish/peer-key.ts'
+} from '../../publish/offline/check-manifests.ts'
+import { checkKey, findUnsigned } from '../../publish/peers/peer-key.ts'
 import { ofSource, sharesOf, siteOf } from '../../publish/same-source.ts'
-import { SERIALS } from '../../publish/serials/serial-text.ts'
-import { NOTHING_KNOWN } from '../../publish/served-health.ts'
+import { loadSnapshot } from '../../publish/serve/snapshot/load.ts'
 import { digestOfShape } from '../../publish/shape.ts'
-import { loadSnapshot } from '../../publish/snapshot/load.ts'
+import { SERIALS } from '../../publish/zone/serials/serial-text.ts'
 import {
   belongs,
   createRecordZone,
   findLostAddresses,
   mailboxOf,
-} from '../../publish/zone-content.ts'
+} from '../../publish/zone/zone-content.ts'
+import { isLocalZone } from '../../records/local-zone.ts'
 import { warningOf } from '../../sources/open-source.ts'
 import { printRefused } from '../../sources/record-rights.ts'
 import { abilitiesOf } from '../../sources/source-place.ts'

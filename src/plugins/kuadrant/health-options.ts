@@ -4,10 +4,10 @@ import { printDuration, scanDuration } from '../../base/duration.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { type Cidr, scanCidr } from '../../dns/text/address.ts'
-import { COMMAND_NAME } from '../../dnsrecord/checks/exec.ts'
 import { SLOW_START_MS_MAX, SLOW_START_MS_MIN } from '../../health/slow-start-bounds.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import type { HealthOptions } from '../../publish/health-options.ts'
+import { COMMAND_NAME } from '../../records/checks/exec.ts'
 import { abilitiesOf, type SourcePlace } from '../../sources/source-place.ts'
 
 /** The properties that `scanHealthProperty` reads. */

@@ -4,8 +4,6 @@ import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { lowerName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
 import { type Cidr, scanAddress } from '../../dns/text/address.ts'
-import { scanShare } from '../../dnsrecord/host-share.ts'
-import { isLocalZone } from '../../dnsrecord/local-zone.ts'
 import {
   type Fallthrough,
   NO_FALLTHROUGH,
@@ -14,7 +12,7 @@ import {
 import { nextOnce } from '../../plugin/arguments/once.ts'
 import { scanAnsweredZones } from '../../plugin/arguments/zones.ts'
 import type { BlockConfig, SetupContext } from '../../plugin/directive.ts'
-import { reachableAddresses } from '../../publish/default-server.ts'
+import { reachableAddresses } from '../../publish/build/default-server.ts'
 import { NO_HEALTH } from '../../publish/health-options.ts'
 import {
   NO_PEERING,
@@ -22,6 +20,8 @@ import {
   type SnapshotOptions,
   type ZoneNameserver,
 } from '../../publish/options.ts'
+import { scanShare } from '../../records/host-share.ts'
+import { isLocalZone } from '../../records/local-zone.ts'
 import { abilitiesOf, type SourcePlace } from '../../sources/source-place.ts'
 import {
   checkHealth,

@@ -1,6 +1,6 @@
 import type { Dispenser } from '../../corefile/dispenser.ts'
-import { scanStickyPrefix } from '../../dnsrecord/validate/settings.ts'
-import type { ZoneSettings } from '../../publish/owner-set.ts'
+import type { ZoneSettings } from '../../publish/build/owner-set.ts'
+import { scanStickyPrefix } from '../../records/validate/settings.ts'
 import { type AllDownPolicy, STICKY_DEFAULT, type StickyPrefix } from '../../steering/rules.ts'
 
 /** Settings while the properties are read. */

@@ -1,9 +1,9 @@
 import { Opcode, Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { equalNames } from '../../dns/name/name.ts'
 import { printAddress } from '../../dns/text/address.ts'
-import { KDRNT_ZONE } from '../../dnsrecord/local-zone.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
+import { KDRNT_ZONE } from '../../records/local-zone.ts'
 import type { AnswerSource } from '../../zone/lookup/answer-source.ts'
 
 /**

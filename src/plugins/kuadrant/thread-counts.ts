@@ -1,5 +1,5 @@
 import type { SetupContext } from '../../plugin/directive.ts'
-import type { ThreadCounts } from '../../publish/endpoint-counters.ts'
+import type { ThreadCounts } from '../../publish/zone/endpoint-counters.ts'
 import { FIRST_COUNTER } from '../../steering/outcome-counters.ts'
 
 /** Returns the counters of a block's endpoints. Every thread that answers has `max` of them. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
+import type { Histogram, MetricsRegistry } from '../../base/telemetry/metrics.ts'
 import type { ApiBody, ApiClient, ApiMethod, ApiResponse } from '../../kube/api.ts'
-import type { Histogram, MetricsRegistry } from '../../telemetry/metrics.ts'
 
 /** The default buckets of Prometheus's clients, in seconds. */
 const REQUEST_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]

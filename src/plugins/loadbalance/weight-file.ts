@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises'
 import { printDuration } from '../../base/duration.ts'
+import { guarding } from '../../base/telemetry/guard.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
 import type { Timers } from '../../base/timers.ts'
-import { guarding } from '../../telemetry/guard.ts'
-import type { Logger } from '../../telemetry/log.ts'
 import { copyWeights, scanWeights, WEIGHT_FILE_OCTETS_MAX, type WeightMemory } from './weights.ts'
 
 interface WeightFileOptions {

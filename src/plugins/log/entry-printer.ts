@@ -1,6 +1,6 @@
 import { copyOctets } from '../../base/octets.ts'
+import type { LineWriter } from '../../base/telemetry/lines.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import type { LineWriter } from '../../telemetry/lines.ts'
 import { HEAD, ruleOfHead } from './entry.ts'
 import type { LineFormat } from './format.ts'
 import * as memory from './memory.ts'

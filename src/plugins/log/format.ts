@@ -1,3 +1,4 @@
+import { escapeControls } from '../../base/telemetry/log.ts'
 import {
   NAME_TEXT_OCTETS_MAX,
   NUMBER_OCTETS_MAX,
@@ -9,7 +10,6 @@ import {
 } from '../../dns/text/put.ts'
 import type { MetadataProvider } from '../../plugin/metadata.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import { escapeControls } from '../../telemetry/log.ts'
 import { putCommon } from './common-line.ts'
 import { PORT_ID, SENT, SIZES } from './entry.ts'
 import {

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { isIP } from 'node:net'
+import { printLine } from '../../base/telemetry/lines.ts'
 import type { HostPort } from '../../dns/host-port.ts'
 import { RRType } from '../../dns/iana/index.ts'
 import { concatNames, printName, scanName } from '../../dns/name/name.ts'
@@ -8,7 +9,6 @@ import { nextOnce } from '../../plugin/arguments/once.ts'
 import type { DirectivePart } from '../../plugin/description.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import { printLine } from '../../telemetry/lines.ts'
 import { Loop, type LoopProbe } from './loop.ts'
 
 /** Time after which a probe without a reply is sent again. */

@@ -1,5 +1,5 @@
+import type { MetricsRegistry } from '../../base/telemetry/metrics.ts'
 import type { Losses } from '../../plugin/server-counters.ts'
-import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 
 /** Exports what the process dropped. Values that it can't know are left out. */
 export class LossMetrics {

@@ -1,10 +1,10 @@
+import type { MetricsRegistry } from '../../base/telemetry/metrics.ts'
 import { VERSION } from '../../base/version.ts'
 import { printRcode, Rcode } from '../../dns/iana/index.ts'
 import { PROTOCOL_NAMES } from '../../dns/message/query.ts'
 import type { SlotLabels } from '../../plugin/counter-slots.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import type { DroppedCounters, ServerCounters } from '../../plugin/server-counters.ts'
-import type { MetricsRegistry } from '../../telemetry/metrics.ts'
 import { LossMetrics } from './losses.ts'
 import {
   FAMILIES,

@@ -1,8 +1,8 @@
 import { lazyKey } from '../../base/shared-values.ts'
+import { collectProblems, PROBLEM_KINDS } from '../../base/telemetry/problems.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { DirectivePart } from '../../plugin/description.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
-import { collectProblems, PROBLEM_KINDS } from '../../telemetry/problems.ts'
 
 /** The server blocks with metrics: one of them exports what concerns the whole server. */
 class MeasuredBlocks {

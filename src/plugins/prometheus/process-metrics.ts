@@ -1,5 +1,5 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
-import type { MetricsRegistry } from '../../telemetry/metrics.ts'
+import type { MetricsRegistry } from '../../base/telemetry/metrics.ts'
 
 /** Exports the process metrics that every Prometheus client exports. */
 export function showProcess(m: MetricsRegistry): void {

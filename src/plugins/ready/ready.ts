@@ -1,5 +1,5 @@
+import { countUnlisted, type Problems } from '../../base/telemetry/problems.ts'
 import type { ReadinessCheck } from '../../plugin/directive.ts'
-import { countUnlisted, type Problems } from '../../telemetry/problems.ts'
 
 /** A plugin that is not ready. */
 interface Unready {

@@ -1,10 +1,10 @@
+import { escapeControls } from '../../base/telemetry/log.ts'
+import { collectProblems } from '../../base/telemetry/problems.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { scanHostPort } from '../../plugin/arguments/host-port.ts'
 import { nextOnce } from '../../plugin/arguments/once.ts'
 import type { HttpReply } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
-import { escapeControls } from '../../telemetry/log.ts'
-import { collectProblems } from '../../telemetry/problems.ts'
 import { printProblems, printReady, printUnready, Readiness } from './ready.ts'
 
 const DEFAULT_ADDRESS = ':8181'

@@ -1,10 +1,10 @@
 import { printDuration, scanDuration } from '../../base/duration.ts'
 import { lazyKey } from '../../base/shared-values.ts'
+import { oneProblem, type ProblemGroup } from '../../base/telemetry/problems.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Description, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
-import { oneProblem, type ProblemGroup } from '../../telemetry/problems.ts'
 import { CorefileWatch } from './watch.ts'
 
 const INTERVAL_DEFAULT_MS = 30_000

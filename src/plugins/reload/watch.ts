@@ -1,7 +1,7 @@
 import { InputError } from '../../base/errors.ts'
+import { guarding } from '../../base/telemetry/guard.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
 import type { Timers } from '../../base/timers.ts'
-import { guarding } from '../../telemetry/guard.ts'
-import type { Logger } from '../../telemetry/log.ts'
 
 interface WatchOptions {
   /** Digest of the running instance. */

@@ -1,4 +1,4 @@
-import type { MetricsRegistry } from '../../telemetry/metrics.ts'
+import type { MetricsRegistry } from '../../base/telemetry/metrics.ts'
 import type { FinishedTransfer } from './transfer.ts'
 
 /** Metric names are our own, since CoreDNS has no metrics for transfers. */

@@ -1,5 +1,5 @@
+import type { Logger } from '../../base/telemetry/log.ts'
 import type { Timers } from '../../base/timers.ts'
-import type { Logger } from '../../telemetry/log.ts'
 import type { QueryHandler } from '../../transport/exchange.ts'
 import type { BatchLoop } from '../../transport/udp/batch/loop.ts'
 import type { ListenPlan } from '../listen-plan.ts'

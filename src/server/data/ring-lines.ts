@@ -1,6 +1,6 @@
 import type { RingWriter } from '../../base/ring.ts'
-import { type LineWriter, NEWLINE, viewOf } from '../../telemetry/lines.ts'
-import type { OctetChannel } from '../../telemetry/octet-channel.ts'
+import { type LineWriter, NEWLINE, viewOf } from '../../base/telemetry/lines.ts'
+import type { OctetChannel } from '../../base/telemetry/octet-channel.ts'
 
 /**
  * Output of one kind is joined into ring records of up to this many octets, so that the reader gets

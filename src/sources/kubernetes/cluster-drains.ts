@@ -1,11 +1,11 @@
 import type { Clock } from '../../base/clock.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
+import { type ProblemText, problemOf } from '../../base/telemetry/problems.ts'
 import type { Timers } from '../../base/timers.ts'
 import { CLUSTER_ONLY, ScheduledDrains } from '../../health/drain/drain-schedule.ts'
 import { scanDrains } from '../../health/drain/drain-text.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import type { ObjectTarget } from '../../kube/object-sink.ts'
-import type { Logger } from '../../telemetry/log.ts'
-import { type ProblemText, problemOf } from '../../telemetry/problems.ts'
 
 /** Key of the ConfigMap whose value has the form of a drain file. */
 const DRAINS_KEY = 'drains'

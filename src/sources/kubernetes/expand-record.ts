@@ -1,16 +1,11 @@
-import { API_VERSION, type DnsRecord, recordKey } from '../../dnsrecord/dns-record.ts'
-import { type PackedRecord, packRecord } from '../../dnsrecord/pack.ts'
-import type { RecordOrigin } from '../../dnsrecord/record-source.ts'
-import type { RecordSettings } from '../../dnsrecord/settings.ts'
-import {
-  outOf,
-  SITES_ANNOTATION,
-  type SitePart,
-  scanSiteFacts,
-} from '../../dnsrecord/site-facts.ts'
-import { validateResource } from '../../dnsrecord/validate/resource.ts'
-import { scanSettingTexts } from '../../dnsrecord/validate/settings.ts'
 import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
+import { API_VERSION, type DnsRecord, recordKey } from '../../records/dns-record.ts'
+import { type PackedRecord, packRecord } from '../../records/pack.ts'
+import type { RecordOrigin } from '../../records/record-source.ts'
+import type { RecordSettings } from '../../records/settings.ts'
+import { outOf, SITES_ANNOTATION, type SitePart, scanSiteFacts } from '../../records/site-facts.ts'
+import { validateResource } from '../../records/validate/resource.ts'
+import { scanSettingTexts } from '../../records/validate/settings.ts'
 
 /** One record to serve, and what is known of its addresses. */
 export interface ExpandedRecord {

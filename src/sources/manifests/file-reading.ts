@@ -1,19 +1,19 @@
 import { isUtf8 } from 'node:buffer'
 import type { InputError } from '../../base/errors.ts'
 import { joinLatin1 } from '../../base/latin1.ts'
-import type { HealthProbe, Resource } from '../../dnsrecord/dns-record.ts'
-import { packRecord } from '../../dnsrecord/pack.ts'
-import type { FieldProblem } from '../../dnsrecord/validate/fields.ts'
-import { isMapping } from '../../dnsrecord/validate/fields.ts'
-import { findFurtherFaults } from '../../dnsrecord/validate/further-faults.ts'
-import { findIgnored, type IgnoredPart, ignoredPart } from '../../dnsrecord/validate/ignored.ts'
+import type { HealthProbe, Resource } from '../../records/dns-record.ts'
+import { packRecord } from '../../records/pack.ts'
+import type { FieldProblem } from '../../records/validate/fields.ts'
+import { isMapping } from '../../records/validate/fields.ts'
+import { findFurtherFaults } from '../../records/validate/further-faults.ts'
+import { findIgnored, type IgnoredPart, ignoredPart } from '../../records/validate/ignored.ts'
 import {
   isList,
   isOtherKind,
   itemsOf,
   SERVED,
   validateResource,
-} from '../../dnsrecord/validate/resource.ts'
+} from '../../records/validate/resource.ts'
 import {
   findLine,
   parseDocuments,

@@ -1,5 +1,5 @@
-import { type Guarded, guarding } from '../../telemetry/guard.ts'
-import type { Logger } from '../../telemetry/log.ts'
+import { type Guarded, guarding } from '../../base/telemetry/guard.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
 
 /**
  * Work on the files of a directory, one after the other: checks of changed files, and surveys of all files. A survey

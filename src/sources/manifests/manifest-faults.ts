@@ -1,5 +1,5 @@
 import type { InputError } from '../../base/errors.ts'
-import { type ProblemGroup, type ProblemText, problemOf } from '../../telemetry/problems.ts'
+import { type ProblemGroup, type ProblemText, problemOf } from '../../base/telemetry/problems.ts'
 import type { HeldRecord, ManifestFile } from './manifest-file.ts'
 
 /** A new fault: a refused record, a fault of a file, or the key of a duplicate record. */

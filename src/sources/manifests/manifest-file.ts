@@ -1,6 +1,6 @@
 import { InputError } from '../../base/errors.ts'
-import type { HealthProbe } from '../../dnsrecord/dns-record.ts'
-import type { PackedRecord } from '../../dnsrecord/pack.ts'
+import type { HealthProbe } from '../../records/dns-record.ts'
+import type { PackedRecord } from '../../records/pack.ts'
 import type { IgnoredObject } from '../ignored-index.ts'
 
 /** A record in one document of one file. */

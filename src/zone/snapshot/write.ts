@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { closeSync, constants, lstatSync, openSync, readSync } from 'node:fs'
-import { NextFile } from '../../persist/next-file.ts'
+import { NextFile } from '../../base/persist/next-file.ts'
 import { copyCaptured } from '../image/copy-captured.ts'
 import type { CapturedImage } from '../image/writer.ts'
 import { CHECKSUM, FOREIGN, PREAMBLE_OCTETS, printPreamble, scanPreamble } from './format.ts'

@@ -3,7 +3,7 @@ import { ClusterWatch } from '../../../src/authority/cluster/cluster-watch.ts'
 import type { ClusterChanges } from '../../../src/authority/cluster/object-store.ts'
 import type { EndpointsTrigger } from '../../../src/authority/cluster/packed.ts'
 import { Random } from '../../../src/base/random.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
+import { createLogger } from '../../../src/base/telemetry/log.ts'
 import { ApiDouble, type Asked, listBody, type Stream, turns } from '../../support/api-double.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Random } from '../../../src/base/random.ts'
+import { createLogger } from '../../../src/base/telemetry/log.ts'
 import { scanSelector } from '../../../src/egress/selectors/scan-selector.ts'
 import type { Selector } from '../../../src/egress/selectors/selector.ts'
 import { SinkFeed, type SinkUpdate } from '../../../src/egress/sinks/sink-feed.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
 const [web, api] = ['web.example', 'api.example'].map(

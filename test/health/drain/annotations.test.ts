@@ -1,9 +1,9 @@
 import t from 'tap'
-import { packRecord } from '../../../src/dnsrecord/pack.ts'
-import { StoredRecord } from '../../../src/dnsrecord/record-source.ts'
-import { validateResource } from '../../../src/dnsrecord/validate/resource.ts'
 import { DRAIN_CHECK_MS } from '../../../src/health/drain/drain-schedule.ts'
 import { SlowStart } from '../../../src/health/slow-start.ts'
+import { packRecord } from '../../../src/records/pack.ts'
+import { StoredRecord } from '../../../src/records/record-source.ts'
+import { validateResource } from '../../../src/records/validate/resource.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 import { TestSource, tableOf } from '../stage.ts'
 

@@ -1,9 +1,9 @@
 import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { createLogger } from '../../../src/base/telemetry/log.ts'
 import { DrainFile } from '../../../src/health/drain/drain-file.ts'
 import { CLUSTER_ONLY, DRAIN_CHECK_MS } from '../../../src/health/drain/drain-schedule.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
 import { recordLog } from '../../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { RRType } from '../../../src/dns/iana/types.ts'
-import type { Endpoint } from '../../../src/dnsrecord/dns-record.ts'
 import type { EndpointDrain } from '../../../src/health/drain/drain.ts'
 import { findOutTargets } from '../../../src/health/drain/drained-targets.ts'
 import { scanDrainSelector } from '../../../src/health/drain/selector.ts'
+import type { Endpoint } from '../../../src/records/dns-record.ts'
 import { wire } from '../../support/zone-names.ts'
 
 function endpoint(owner: string, target: string): Endpoint {

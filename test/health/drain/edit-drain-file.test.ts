@@ -11,10 +11,10 @@ import {
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
+import { lockFile } from '../../../src/base/persist/lock-file.ts'
 import type { EndpointDrain } from '../../../src/health/drain/drain.ts'
 import { scanDrains } from '../../../src/health/drain/drain-text.ts'
 import { type DrainEdit, editDrainFile } from '../../../src/health/drain/edit-drain-file.ts'
-import { lockFile } from '../../../src/persist/lock-file.ts'
 
 function drainOf(line: string): EndpointDrain {
   return scanDrains(line, '').drains[0]!.drain

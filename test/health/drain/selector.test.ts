@@ -1,8 +1,8 @@
 import t from 'tap'
-import { packRecord, unpackRecord } from '../../../src/dnsrecord/pack.ts'
-import { StoredRecord } from '../../../src/dnsrecord/record-source.ts'
-import { validateResource } from '../../../src/dnsrecord/validate/resource.ts'
 import { scanDrainSelector } from '../../../src/health/drain/selector.ts'
+import { packRecord, unpackRecord } from '../../../src/records/pack.ts'
+import { StoredRecord } from '../../../src/records/record-source.ts'
+import { validateResource } from '../../../src/records/validate/resource.ts'
 
 const ENDPOINTS = [
   ['app.k.test', 'CNAME', 'klb.app.k.test', '', ''],

@@ -1,9 +1,9 @@
 import t from 'tap'
+import { MetricsRegistry } from '../../../src/base/telemetry/metrics.ts'
 import { attemptCounter, measureProbing } from '../../../src/health/probes/metrics.ts'
 import type { Probe } from '../../../src/health/probes/probe.ts'
 import type { ProbeRunner } from '../../../src/health/probes/probe-runner.ts'
 import type { ProbeHealth, ProbeState } from '../../../src/health/probes/probe-state.ts'
-import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
 
 async function stage(healths: readonly (readonly [address: string, health: ProbeHealth])[]) {
   const metrics = new MetricsRegistry()

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { Random } from '../../../src/base/random.ts'
-import { HEALTH_CHECK_DEFAULTS } from '../../../src/dnsrecord/health-check.ts'
 import type { Probe, ProbeOutcome } from '../../../src/health/probes/probe.ts'
 import { type ProbeResult, ProbeRunner } from '../../../src/health/probes/probe-runner.ts'
 import { unknownState } from '../../../src/health/probes/probe-state.ts'
+import { HEALTH_CHECK_DEFAULTS } from '../../../src/records/health-check.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
 const JITTER = 0.2

@@ -4,16 +4,16 @@ import type { Server, Socket } from 'node:net'
 import type { Test } from 'tap'
 import { systemTimers } from '../../../src/base/timers.ts'
 import { scanCidr } from '../../../src/dns/text/address.ts'
+import type { Probe, ProbeOutcome } from '../../../src/health/probes/probe.ts'
+import { ProbePolicy } from '../../../src/health/probes/probe-policy.ts'
+import { createProber, type ProberOptions } from '../../../src/health/probes/prober.ts'
+import type { Resolution } from '../../../src/health/probes/resolve.ts'
 import {
   type CheckOf,
   HEALTH_CHECK_DEFAULTS,
   type HealthCheck,
   type ProbeProtocol,
-} from '../../../src/dnsrecord/health-check.ts'
-import type { Probe, ProbeOutcome } from '../../../src/health/probes/probe.ts'
-import { ProbePolicy } from '../../../src/health/probes/probe-policy.ts'
-import { createProber, type ProberOptions } from '../../../src/health/probes/prober.ts'
-import type { Resolution } from '../../../src/health/probes/resolve.ts'
+} from '../../../src/records/health-check.ts'
 import { freePort } from '../../support/free-port.ts'
 
 export const LOCAL = new ProbePolicy([scanCidr('127.0.0.0/8')!, scanCidr('::1/128')!])

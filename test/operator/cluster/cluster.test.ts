@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Random } from '../../../src/base/random.ts'
+import { createLogger } from '../../../src/base/telemetry/log.ts'
 import { Cluster } from '../../../src/operator/cluster/cluster.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
 import { ApiDouble, listBody, type Stream, statusBody, turns } from '../../support/api-double.ts'
 import { eventRecorder } from '../../support/event-recorder.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'

@@ -1,12 +1,12 @@
 import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
+import { createLogger } from '../../../src/base/telemetry/log.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
 import { Informer } from '../../../src/kube/informer.ts'
 import { ObjectCache } from '../../../src/operator/cluster/object-cache.ts'
 import { watchInputs } from '../../../src/operator/cluster/watch-inputs.ts'
 import { RECORDS } from '../../../src/operator/record/resources.ts'
 import { printZoneFault } from '../../../src/operator/zones/zone-state.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
 import {
   ApiDouble,
   type Asked,

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { SITES_ANNOTATION } from '../../../src/dnsrecord/site-facts.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
+import { SITES_ANNOTATION } from '../../../src/records/site-facts.ts'
 import { expandRecord } from '../../../src/sources/kubernetes/expand-record.ts'
 import { boundsOf, type CheckTimes } from '../../peering/quorum/simulated-probes.ts'
 import { annotated } from '../../support/cluster-server.ts'

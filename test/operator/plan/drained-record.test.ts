@@ -1,6 +1,6 @@
 import t from 'tap'
-import { recordId } from '../../../src/dnsrecord/record-source.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
+import { recordId } from '../../../src/records/record-source.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
 import { EAST, KEY, OperatorFixture } from '../reconcile/stage.ts'
 

@@ -1,8 +1,6 @@
 import t from 'tap'
 import { RRType } from '../../../src/dns/iana/types.ts'
 import { printName } from '../../../src/dns/name/name.ts'
-import { deriveLocalEndpoints } from '../../../src/dnsrecord/kdrnt.ts'
-import { type EndpointObject, printSteered } from '../../../src/dnsrecord/print-endpoint.ts'
 import { composeServed } from '../../../src/operator/plan/served-endpoints.ts'
 import { EXPIRY_DEFAULT_MS } from '../../../src/peering/expiry.ts'
 import { chooseEndpoints } from '../../../src/peering/merge/choose-endpoints.ts'
@@ -16,6 +14,8 @@ import { RecordSet } from '../../../src/peering/record-set.ts'
 import { buildSiteRecords } from '../../../src/peering/site-records.ts'
 import { toPeerEndpoints } from '../../../src/peering/to-peer-endpoint.ts'
 import { composePeerEndpoint } from '../../../src/peering/v2-codec.ts'
+import { deriveLocalEndpoints } from '../../../src/records/kdrnt.ts'
+import { type EndpointObject, printSteered } from '../../../src/records/print-endpoint.ts'
 import { dnsRecord, type Gateway, layout } from '../../peering/records.ts'
 
 /** What a v1 peer with that record answers when it is asked for the host. */

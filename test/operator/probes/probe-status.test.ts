@@ -1,9 +1,9 @@
 import t from 'tap'
-import { HEALTH_CHECK_DEFAULTS } from '../../../src/dnsrecord/health-check.ts'
 import { unknownState } from '../../../src/health/probes/probe-state.ts'
 import { ApiError, type ApiObject } from '../../../src/kube/api.ts'
 import { headerSecrets } from '../../../src/operator/probes/header-secrets.ts'
 import { composeStatus, readState, scanProbe } from '../../../src/operator/probes/probe-status.ts'
+import { HEALTH_CHECK_DEFAULTS } from '../../../src/records/health-check.ts'
 import { FakeClock } from '../../support/setup.ts'
 
 const LABELS = { 'kuadrant.io/health-probes-owner': 'app' }

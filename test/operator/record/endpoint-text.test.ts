@@ -1,8 +1,8 @@
 import t from 'tap'
-import { deriveLocalEndpoints } from '../../../src/dnsrecord/kdrnt.ts'
-import type { EndpointObject } from '../../../src/dnsrecord/print-endpoint.ts'
-import { composeStrings } from '../../../src/dnsrecord/validate/target.ts'
 import { printLocalEndpoints } from '../../../src/operator/record/endpoint-text.ts'
+import { deriveLocalEndpoints } from '../../../src/records/kdrnt.ts'
+import type { EndpointObject } from '../../../src/records/print-endpoint.ts'
+import { composeStrings } from '../../../src/records/validate/target.ts'
 import { dnsRecord } from '../../peering/records.ts'
 
 const HOST = 'k.example.com'

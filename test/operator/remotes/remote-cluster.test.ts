@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import { ResourceRegistry } from '../../../src/base/resource-registry.ts'
+import { createLogger } from '../../../src/base/telemetry/log.ts'
 import { Cluster } from '../../../src/operator/cluster/cluster.ts'
 import { authoritativeKey } from '../../../src/operator/delegation/authoritative-record.ts'
 import { KeyedMutex } from '../../../src/operator/delegation/keyed-mutex.ts'
@@ -8,7 +9,6 @@ import { OwnerIndex } from '../../../src/operator/delegation/owner-index.ts'
 import { DnsRecordView } from '../../../src/operator/record/record-view.ts'
 import { shortHash } from '../../../src/operator/record/short-hash.ts'
 import { RemoteCluster } from '../../../src/operator/remotes/remote-cluster.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
 import {
   ApiDouble,
   type Asked,

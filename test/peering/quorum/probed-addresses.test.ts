@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { ProbeAt } from '../../../src/dnsrecord/health-check.ts'
 import { findProbed } from '../../../src/peering/quorum/probed-addresses.ts'
+import type { ProbeAt } from '../../../src/records/health-check.ts'
 
 type Given = readonly (readonly [address: string, site: string, probeAt?: ProbeAt])[]
 

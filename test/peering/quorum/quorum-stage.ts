@@ -1,9 +1,9 @@
+import { createLogger } from '../../../src/base/telemetry/log.ts'
 import type { HealthObservation } from '../../../src/health/address-health.ts'
 import type { EndpointHealth, SiteState } from '../../../src/peering/peer-endpoint.ts'
 import { HealthQuorum, type HealthQuorumParts } from '../../../src/peering/quorum/health-quorum.ts'
 import type { SiteObservation } from '../../../src/peering/quorum/observation-codec.ts'
 import { QuorumMemory } from '../../../src/peering/quorum/quorum-memory.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
 import { endpoint } from '../../support/peer-text.ts'
 import { FakeClock } from '../../support/setup.ts'
 

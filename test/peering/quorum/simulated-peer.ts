@@ -1,8 +1,8 @@
+import type { Logger } from '../../../src/base/telemetry/log.ts'
 import type { Timers } from '../../../src/base/timers.ts'
 import { PeerFollower } from '../../../src/peering/peer.ts'
 import type { Generation, PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
 import type { SiteObservation } from '../../../src/peering/quorum/observation-codec.ts'
-import type { Logger } from '../../../src/telemetry/log.ts'
 
 export const HOST = 'app.k.example.com'
 export const IDLE: Timers = { after: () => () => {}, every: () => () => {} }

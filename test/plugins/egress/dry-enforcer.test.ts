@@ -1,6 +1,6 @@
 import t from 'tap'
+import { createLogger } from '../../../src/base/telemetry/log.ts'
 import { DryEnforcer } from '../../../src/plugins/egress/dry-enforcer.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
 import { clientOf, portsOf } from '../../support/egress-client.ts'
 
 const A = clientOf('a/web/1', '10.1.0.1 fd01::1', [{ names: 'x.example' }])

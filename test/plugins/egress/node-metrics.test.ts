@@ -1,6 +1,6 @@
 import t from 'tap'
+import { MetricsRegistry } from '../../../src/base/telemetry/metrics.ts'
 import { exportNode } from '../../../src/plugins/egress/node-metrics.ts'
-import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
 import { answerTo, clientOf } from '../../support/egress-client.ts'
 import { EgressStage } from '../../support/egress-stage.ts'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
+import { createLogger } from '../../../src/base/telemetry/log.ts'
 import type { Client } from '../../../src/egress/agent/client.ts'
 import { type ClientFeed, NodeService } from '../../../src/plugins/egress/node-service.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
 import { clientOf } from '../../support/egress-client.ts'
 import { EgressStage } from '../../support/egress-stage.ts'
 import { until } from '../../support/until.ts'

@@ -1,5 +1,7 @@
 import type { Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
+import { createLogger } from '../../../src/base/telemetry/log.ts'
+import { MetricsRegistry } from '../../../src/base/telemetry/metrics.ts'
 import { Rcode } from '../../../src/dns/iana/rcodes.ts'
 import { NameBuffer } from '../../../src/dns/name/hashed-name.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
@@ -8,8 +10,6 @@ import {
   type Lookup,
 } from '../../../src/egress/policies/openshift/resolved-names.ts'
 import { NameFollower } from '../../../src/plugins/egressfirewall/name-follower.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
-import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
 import { turns } from '../../support/api-double.ts'
 import { ObjectApi } from '../../support/object-api.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { printAddress } from '../../../src/dns/text/address.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
-import { reachableAddresses } from '../../../src/publish/default-server.ts'
+import { reachableAddresses } from '../../../src/publish/build/default-server.ts'
 import { SetUp } from '../../support/setup.ts'
 import { show, transaction } from '../../support/transaction.ts'
 

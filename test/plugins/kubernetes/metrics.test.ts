@@ -1,8 +1,8 @@
 import t from 'tap'
 import { triggerOf } from '../../../src/authority/cluster/packed.ts'
+import { MetricsRegistry } from '../../../src/base/telemetry/metrics.ts'
 import type { ApiClient } from '../../../src/kube/api.ts'
 import { MeasuredClient, programmingDurations } from '../../../src/plugins/kubernetes/metrics.ts'
-import { MetricsRegistry } from '../../../src/telemetry/metrics.ts'
 import { FakeClock } from '../../support/setup.ts'
 
 t.test('requests are counted, also those without a response', async (t) => {

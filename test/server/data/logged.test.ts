@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { LineBuffer } from '../../../src/telemetry/lines.ts'
+import { LineBuffer } from '../../../src/base/telemetry/lines.ts'
 import { UdpClient } from '../../support/client.ts'
 import { DataServer } from '../../support/data-server.ts'
 import { until } from '../../support/until.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createRing, RingReader, RingWriter } from '../../../src/base/ring.ts'
+import { printLine } from '../../../src/base/telemetry/lines.ts'
 import { RingGroups, RingLines, RingOctets } from '../../../src/server/data/ring-lines.ts'
-import { printLine } from '../../../src/telemetry/lines.ts'
 
 function stage(octets: number) {
   const memory = createRing(octets)

@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
-import type { RecordChange } from '../../../src/dnsrecord/record-source.ts'
+import { createLogger } from '../../../src/base/telemetry/log.ts'
+import type { RecordChange } from '../../../src/records/record-source.ts'
 import { KubernetesSource } from '../../../src/sources/kubernetes/kubernetes-source.ts'
-import { createLogger } from '../../../src/telemetry/log.ts'
 import {
   ApiDouble,
   type Asked,

@@ -1,16 +1,16 @@
 import t from 'tap'
-import { unpackRecord } from '../../../src/dnsrecord/pack.ts'
-import {
-  type FactEndpoint,
-  printSiteFacts,
-  SITES_ANNOTATION,
-  type SitePart,
-} from '../../../src/dnsrecord/site-facts.ts'
 import { NO_DRAINS } from '../../../src/health/drain/drain.ts'
 import { findDrains } from '../../../src/health/drain/drain-column.ts'
 import { drainOfRecord } from '../../../src/health/drain/record-drain.ts'
 import { scanDrainSelector } from '../../../src/health/drain/selector.ts'
 import type { ApiObject } from '../../../src/kube/api.ts'
+import { unpackRecord } from '../../../src/records/pack.ts'
+import {
+  type FactEndpoint,
+  printSiteFacts,
+  SITES_ANNOTATION,
+  type SitePart,
+} from '../../../src/records/site-facts.ts'
 import { ClusterServer } from '../../support/cluster-server.ts'
 
 const HOST = 'k.example.com'

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { unpackRecord } from '../../../src/dnsrecord/pack.ts'
+import { unpackRecord } from '../../../src/records/pack.ts'
 import { readManifestFile } from '../../../src/sources/manifests/read-file.ts'
 import { listManifests } from '../../../src/yaml/directory.ts'
 import { recordManifest } from '../../support/manifest.ts'

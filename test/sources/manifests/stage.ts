@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import { systemTimers, type Timers } from '../../../src/base/timers.ts'
-import { unpackRecord } from '../../../src/dnsrecord/pack.ts'
+import { unpackRecord } from '../../../src/records/pack.ts'
 import { ManifestSource } from '../../../src/sources/manifests/manifest-source.ts'
 import { backdate } from '../../support/backdate.ts'
 import { until } from '../../support/until.ts'

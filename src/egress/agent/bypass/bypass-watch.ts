@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
+import type { Logger } from '../../../base/telemetry/log.ts'
 import type { Timers } from '../../../base/timers.ts'
-import type { Logger } from '../../../telemetry/log.ts'
 import { runNft } from '../../sinks/nft/nft-session.ts'
 import { type ChainName, chainsBeforeTracking, untrackedDnsOf } from './untracked-dns.ts'
 

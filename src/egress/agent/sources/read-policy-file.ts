@@ -3,9 +3,9 @@ import { readFileSync, statSync } from 'node:fs'
 import { InputError, InputErrors } from '../../../base/errors.ts'
 import { didYouMean } from '../../../base/nearest.ts'
 import { isSystemError } from '../../../base/system-error.ts'
-import { itemsOf } from '../../../dnsrecord/validate/resource.ts'
 import { type ApiObject, isObject, type JsonValue, textOf } from '../../../kube/api.ts'
 import { keyOf } from '../../../kube/object-key.ts'
+import { itemsOf } from '../../../records/validate/resource.ts'
 import {
   findLine,
   parseDocuments,

@@ -1,3 +1,4 @@
+import { FaultLog } from '../../../base/telemetry/fault-log.ts'
 import type { HostPort } from '../../../dns/host-port.ts'
 import type { Observation } from '../../../egress/learned/observation.ts'
 import {
@@ -18,7 +19,6 @@ import type { ListWatch } from '../../../kube/list-watch.ts'
 import { splitKey } from '../../../kube/object-key.ts'
 import { Objects } from '../../../kube/objects.ts'
 import { WorkQueue, type WorkResult } from '../../../kube/work-queue.ts'
-import { FaultLog } from '../../../telemetry/fault-log.ts'
 import type { ControllerMeans, ControllerSession } from '../../controller.ts'
 import { isDeleting } from '../../record/fields.ts'
 import { endWork } from '../end-work.ts'

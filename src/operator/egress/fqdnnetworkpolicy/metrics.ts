@@ -1,7 +1,7 @@
+import type { MetricsRegistry } from '../../../base/telemetry/metrics.ts'
 import type { Answered } from '../../../client/ask.ts'
 import { printRcode } from '../../../dns/iana/index.ts'
 import type { AddressFamily } from '../../../dns/text/address.ts'
-import type { MetricsRegistry } from '../../../telemetry/metrics.ts'
 
 const RECORD_TYPES: Readonly<Record<AddressFamily, string>> = { 1: 'A', 2: 'AAAA' }
 

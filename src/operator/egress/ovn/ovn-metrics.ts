@@ -1,4 +1,4 @@
-import type { MetricsRegistry } from '../../../telemetry/metrics.ts'
+import type { MetricsRegistry } from '../../../base/telemetry/metrics.ts'
 
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30]
 

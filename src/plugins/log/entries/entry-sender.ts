@@ -1,6 +1,6 @@
 import type { Clock } from '../../../base/clock.ts'
+import type { OctetChannel } from '../../../base/telemetry/octet-channel.ts'
 import type { Transaction } from '../../../plugin/transaction.ts'
-import type { OctetChannel } from '../../../telemetry/octet-channel.ts'
 import { composeEntry, ENTRY_WORDS_MAX } from '../entry.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { assert } from '../../../base/assert.ts'
-import { type LineWriter, NEWLINE } from '../../../telemetry/lines.ts'
+import { type LineWriter, NEWLINE } from '../../../base/telemetry/lines.ts'
 import { HEAD, ruleOfHead, wordsOfHead } from '../entry.ts'
 import type { LineFormat } from '../format.ts'
 import * as memory from '../memory.ts'

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
+import { createLogger } from '../../../../src/base/telemetry/log.ts'
 import { BypassWatch } from '../../../../src/egress/agent/bypass/bypass-watch.ts'
-import { createLogger } from '../../../../src/telemetry/log.ts'
 import { HostNetwork, type NetworkHost } from '../../../support/host-network.ts'
 import { needs, needsRoot } from '../../../support/peer.ts'
 import { FakeTimers } from '../../../support/setup.ts'

@@ -1,6 +1,7 @@
 import type { Test } from 'tap'
 import { systemClock } from '../../../../src/base/clock.ts'
 import { Random } from '../../../../src/base/random.ts'
+import { createLogger } from '../../../../src/base/telemetry/log.ts'
 import { systemTimers } from '../../../../src/base/timers.ts'
 import { AddressRules } from '../../../../src/egress/learned/address-rules.ts'
 import { scanSelector } from '../../../../src/egress/selectors/scan-selector.ts'
@@ -11,7 +12,6 @@ import { grantsOfPublished } from '../../../../src/egress/sinks/ovn/published-gr
 import { SinkFeed } from '../../../../src/egress/sinks/sink-feed.ts'
 import { OvsdbClient } from '../../../../src/ovsdb/client.ts'
 import { scanRemotes } from '../../../../src/ovsdb/remote.ts'
-import { createLogger } from '../../../../src/telemetry/log.ts'
 import { NorthboundServer } from '../../../support/ovsdb.ts'
 
 const RULES = new AddressRules([], [])

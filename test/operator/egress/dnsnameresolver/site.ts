@@ -1,5 +1,7 @@
 import type { Test } from 'tap'
 import { Random } from '../../../../src/base/random.ts'
+import { createLogger } from '../../../../src/base/telemetry/log.ts'
+import { MetricsRegistry } from '../../../../src/base/telemetry/metrics.ts'
 import type { Answered } from '../../../../src/client/ask.ts'
 import { Rcode, RRClass, RRType } from '../../../../src/dns/iana/index.ts'
 import { HeaderFlag } from '../../../../src/dns/message/header.ts'
@@ -20,8 +22,6 @@ import {
   EGRESS_FIREWALL_DNS_NAMES,
 } from '../../../../src/operator/egress/resources.ts'
 import { itemsOf, mappingOf } from '../../../../src/operator/record/fields.ts'
-import { createLogger } from '../../../../src/telemetry/log.ts'
-import { MetricsRegistry } from '../../../../src/telemetry/metrics.ts'
 import { turns } from '../../../support/api-double.ts'
 import { eventRecorder } from '../../../support/event-recorder.ts'
 import { MemoryApi } from '../../../support/memory-api.ts'

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Random } from '../../../../src/base/random.ts'
+import { createLogger } from '../../../../src/base/telemetry/log.ts'
+import { MetricsRegistry } from '../../../../src/base/telemetry/metrics.ts'
 import { resolverObjectName } from '../../../../src/egress/policies/openshift/object-name.ts'
 import { type ApiObject, textOf } from '../../../../src/kube/api.ts'
 import type { Controller } from '../../../../src/operator/controller.ts'
@@ -11,8 +13,6 @@ import {
   NAME_KINDS,
   type NameKind,
 } from '../../../../src/operator/egress/resources.ts'
-import { createLogger } from '../../../../src/telemetry/log.ts'
-import { MetricsRegistry } from '../../../../src/telemetry/metrics.ts'
 import { turns } from '../../../support/api-double.ts'
 import { eventRecorder } from '../../../support/event-recorder.ts'
 import { MemoryApi } from '../../../support/memory-api.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
+import { createLogger } from '../../../../src/base/telemetry/log.ts'
 import type { BypassSite } from '../../../../src/server/data/bypass.ts'
 import { XdpPlane } from '../../../../src/server/data/xdp/plane.ts'
-import { createLogger } from '../../../../src/telemetry/log.ts'
 import type { XdpSettings } from '../../../../src/transport/udp/xdp/settings.ts'
 import { FakeTimers } from '../../../support/setup.ts'
 import { xdpConfig } from '../../../transport/xdp-config.ts'

@@ -1,0 +1,66 @@
+import type { SteeringTable } from '../../steering/table.ts'
+import type { ZoneId } from '../../zone/image/types.ts'
+import type { ZoneImage } from '../../zone/image/writer.ts'
+import type { OwnerSet } from '../build/owner-set.ts'
+import type { RRsetSink } from '../build/record-zone-options.ts'
+import type { EndpointCounters } from './endpoint-counters.ts'
+
+/** What the sink writes to. */
+export type RRsetStore = Pick<ZoneImage, 'putRRset' | 'removeRRset' | 'declareName'>
+
+/** The counters of a zone's endpoints. */
+interface ZoneCounters {
+  readonly counters: EndpointCounters
+  /** With final dot. */
+  readonly zone: string
+}
+
+/**
+ * Puts the RRsets of a zone into a zone image, with encoded steering. The caller publishes the
+ * image.
+ */
+export class ImageSink implements RRsetSink {
+  readonly #image: RRsetStore
+  readonly #zone: ZoneId
+  readonly #table: SteeringTable
+  readonly #counted: ZoneCounters | undefined
+
+  /** `counted`: undefined = the zone's endpoints are not counted. */
+  constructor(image: RRsetStore, zone: ZoneId, table: SteeringTable, counted?: ZoneCounters) {
+    this.#image = image
+    this.#zone = zone
+    this.#table = table
+    this.#counted = counted
+  }
+
+  put(owner: Uint8Array, set: OwnerSet): void {
+    const { type, ttlSeconds, rdata } = set
+    if (set.pointSets !== undefined) this.#table.addPointSets(set.pointSets)
+    const steering = this.#compose(owner, set)
+    this.#image.putRRset(this.#zone, owner, { type, ttlSeconds, rdata, steering })
+  }
+
+  /** The counters belong to the names of the endpoints. */
+  rename(owner: Uint8Array, set: OwnerSet): void {
+    if (this.#counted !== undefined) this.put(owner, set)
+  }
+
+  remove(owner: Uint8Array, type: number): void {
+    this.#image.removeRRset(this.#zone, owner, type)
+    this.#counted?.counters.remove(this.#counted.zone, owner, type)
+  }
+
+  declare(owner: Uint8Array, isDeclared: boolean): void {
+    this.#image.declareName(this.#zone, owner, isDeclared)
+  }
+
+  #compose(owner: Uint8Array, set: OwnerSet): Uint32Array | undefined {
+    const { type, candidates, sticky, failover } = set
+    const table = this.#table
+    if (this.#counted === undefined) return table.compose(candidates, type, sticky, failover)
+    const { counters, zone } = this.#counted
+    return counters.count(zone, owner, set, (outcomes) => {
+      return table.compose(candidates, type, sticky, failover, outcomes)
+    })
+  }
+}

@@ -1,0 +1,490 @@
+import type { Clock } from '../../base/clock.ts'
+import { plural } from '../../base/plural.ts'
+import { runInSlices } from '../../base/slices.ts'
+import { type Guarded, guarding } from '../../base/telemetry/guard.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
+import type { Timers } from '../../base/timers.ts'
+import { RRType } from '../../dns/iana/types.ts'
+import { isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
+import type { HealthView } from '../../health/health-table.ts'
+import type { LocalExporter } from '../../peering/local-exporter.ts'
+import { isLocalZone } from '../../records/local-zone.ts'
+import type { RecordChange, RecordSource, StoredRecord } from '../../records/record-source.ts'
+import type { ZoneOwnership } from '../../sources/zone-ownership.ts'
+import type { SteeringTable } from '../../steering/table.ts'
+import { DECLARED_NAME } from '../../zone/image/replacement.ts'
+import type { ZoneId } from '../../zone/image/types.ts'
+import type { ZoneImage } from '../../zone/image/writer.ts'
+import { logOut, noteAllDown } from '../build/all-down.ts'
+import type { AnswerEvents } from '../build/answer-events.ts'
+import type { RecordZone } from '../build/record-zone.ts'
+import type { RRsetSink } from '../build/record-zone-options.ts'
+import type { PublishOptions } from '../options.ts'
+import type { ZoneFacts } from '../serve/snapshot/facts.ts'
+import type { EndpointCounters } from './endpoint-counters.ts'
+import { ImageSink } from './image-sink.ts'
+import { Leftovers } from './leftovers.ts'
+import type { OfferedVersions } from './offered-versions.ts'
+import type { SerialFile } from './serials/serial-file.ts'
+import type { SerialIndex } from './serials/serial-index.ts'
+import { composeSoa, SOA_TTL_SECONDS } from './soa.ts'
+import { belongs, createRecordZone, mailboxOf, primaryOf } from './zone-content.ts'
+
+/** A batch that takes longer than this is published in parts. */
+const HOLD_MS = 5000
+/** Records whose zones are found at a time. */
+const SLICE_RECORDS = 500
+/** Changes with up to this many steps are made at once: they take a few milliseconds. */
+const STEPS_MAX = 200
+/** Maximum of conflicts and changes of health that are logged one by one in a row. */
+const LOGGED_MAX = 20
+/** Maximum of names and types that the ready page lists. */
+const NAMED_MAX = 3
+/** Interval of the checks whether the source can be trusted again. */
+const TRUST_MS = 1000
+/** Interval of the checks whether peers have reported all endpoints. */
+const RECHECK_MS = 1000
+
+export interface PublishedZonesParts {
+  readonly image: ZoneImage
+  readonly table: SteeringTable
+  readonly health: HealthView
+  readonly serials: SerialIndex
+  /** Where `transfer` finds the zones. */
+  readonly versions: OfferedVersions
+  /** Keeps the serials over a restart; undefined = they are not kept. */
+  readonly serialFile: SerialFile | undefined
+  /** Exports whole endpoints to other sites; undefined = nothing is exported. */
+  readonly exporter?: LocalExporter | undefined
+  /** Distinguishes the publisher from others with the same zone. Contains no white space. */
+  readonly place: string
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: Logger
+  /** Logs what changes answers. */
+  readonly events: AnswerEvents
+  /** False: peers may have further endpoints of the record's host. Missing = there are no peers. */
+  readonly isComplete?: ((recordKey: string) => boolean) | undefined
+  /** Undefined = endpoints are not counted. */
+  readonly counters?: EndpointCounters | undefined
+  /** Receives the duration of each commit that changed something. */
+  readonly onCommit: (seconds: number) => void
+}
+
+/** One zone of the publisher. */
+interface Zone {
+  readonly apex: Uint8Array
+  readonly key: string
+  readonly text: string
+  readonly id: ZoneId
+  readonly records: RecordZone
+  readonly mname: Uint8Array
+  readonly rname: Uint8Array
+  serial: number
+  /** Digest of the content that `serial` stands for; '' before the first commit. */
+  digest: string
+}
+
+/**
+ * The zones of one publisher, updated from their source: each batch is one publish. RRsets
+ * that the image already has are served until the records are loaded. Those that no record has are
+ * removed then.
+ */
+export class PublishedZones {
+  readonly #options: PublishOptions
+  readonly #parts: PublishedZonesParts
+  readonly #leftovers: Leftovers
+  readonly #zones: readonly Zone[]
+  #ownership: ZoneOwnership | undefined
+  /** A zone inside one of ours was added or removed while changes had to wait. */
+  #mustMove = false
+  /** Lines about the batch in progress. */
+  #logged = 0
+  readonly #guarded: Guarded
+  #source: RecordSource | undefined
+  /**
+   * Changes that arrived while the zones were being filled, or that waited for the GEO classes. By
+   * key: from our version of the record to its current one.
+   */
+  #waiting: Map<string, RecordChange> | undefined
+  /** Start time of the changes that are applied but not published; undefined = none. */
+  #changedMs: number | undefined
+  #isCommitDue = false
+  #isStopped = false
+
+  constructor(options: PublishOptions, parts: PublishedZonesParts) {
+    this.#options = options
+    this.#parts = parts
+    this.#leftovers = new Leftovers(parts.image)
+    this.#guarded = guarding(parts.log, 'Applying changed records')
+    parts.image.beginReplacing()
+    const apexes = new Map(options.zones.map((zone) => [nameKey(zone), zone]))
+    this.#zones = [...apexes.values()].map((apex) => this.#createZone(apex))
+  }
+
+  /** For metrics, explanations and the status. */
+  get zones(): readonly Pick<Zone, 'apex' | 'key' | 'text' | 'records' | 'serial'>[] {
+    return this.#zones
+  }
+
+  /** Returns the record with that key, `namespace/name`. */
+  findRecord(key: string): StoredRecord | undefined {
+    return this.#source?.find(key)
+  }
+
+  /** What the ready page shows; '' = nothing. */
+  note(): string {
+    const sets = this.#zones
+      .filter(({ apex }) => !isLocalZone(apex))
+      .flatMap(({ records: { out } }) => [...out.allDown, ...out.exhausted])
+    return noteAllDown(sets, NAMED_MAX)
+  }
+
+  /** The geo codes of the endpoints that are served. In the gateway-local form they are data for peers. */
+  get codes(): ReadonlySet<string> {
+    const zones = this.#zones.filter(({ apex }) => !isLocalZone(apex))
+    return new Set(zones.flatMap(({ records }) => [...records.tally.codes.keys()]))
+  }
+
+  /** For a snapshot. */
+  get facts(): ZoneFacts[] {
+    return this.#zones.map((zone) => {
+      return { zone: zone.text, digest: digestWithSoa(zone), serial: zone.serial }
+    })
+  }
+
+  /** RRsets that only the image has. They are kept while the source as a whole can't be trusted. */
+  get leftoverCount(): number {
+    return this.#leftovers.count
+  }
+
+  /**
+   * Fills the zones and follows the source; returns the function that stops that. Other work runs
+   * between slices; changes that arrive meanwhile are applied afterwards. `ownership` already contains
+   * our zones.
+   */
+  async follow(source: RecordSource, ownership: ZoneOwnership): Promise<() => void> {
+    const startMs = this.#parts.clock.monotonic()
+    this.#ownership = ownership
+    this.#source = source
+    this.#waiting = new Map()
+    const unsubscribe = source.subscribe((changes) => this.#take(changes))
+    const stopHealth = this.#parts.health.subscribe((keys) => {
+      void this.#guarded(() => this.#takeHealth(keys))
+    })
+    const stopWatching = ownership.onChange((zone) => this.#moveRecords(zone))
+    await runInSlices(this.#fill([...source.records()]), this.#parts.clock)
+    this.#leftovers.collect()
+    this.#dropLeftovers(source)
+    this.#putSerials()
+    await this.#parts.table.built()
+    this.#noteLoad()
+    this.#publish(startMs)
+    const stopDropping = this.#leftovers.count === 0 ? () => {} : this.#dropLater(source)
+    this.#resume()
+    this.#recheckConflicts()
+    const stopChecking = this.#parts.timers.every(RECHECK_MS, () => this.#recheckConflicts())
+    this.#logContent(startMs)
+    return () => {
+      this.#isStopped = true
+      unsubscribe()
+      stopHealth()
+      stopWatching()
+      stopDropping()
+      stopChecking()
+    }
+  }
+
+  /** Changes follow, or have not been applied. */
+  get #isChanging(): boolean {
+    return this.#waiting !== undefined || this.#source?.isChanging === true
+  }
+
+  #recheckConflicts(): void {
+    // Conflicts of a batch in progress may end before it is published.
+    if (this.#isChanging || this.#changedMs !== undefined) return
+    this.#logged = 0
+    for (const { records } of this.#zones) records.conflicts.recheck()
+  }
+
+  /**
+   * Removes the leftovers once all files are readable. A file that can't be read hides its records,
+   * so their RRsets are kept until then.
+   */
+  #dropLeftovers(source: RecordSource): void {
+    if (source.unreadyReason() !== '') return
+    this.#leftovers.remove()
+    this.#parts.versions.noteAll()
+  }
+
+  #dropLater(source: RecordSource): () => void {
+    const { timers, clock, log } = this.#parts
+    log.warning(
+      `${this.#leftovers.count} RRsets of the snapshot are kept until all manifests are valid`,
+    )
+    const stop = timers.every(TRUST_MS, () => {
+      this.#dropLeftovers(source)
+      if (this.#leftovers.count > 0) return
+      stop()
+      this.#commit(clock.monotonic())
+    })
+    return stop
+  }
+
+  *#fill(records: readonly StoredRecord[]): Generator<void> {
+    for (let at = 0; at < records.length; at += SLICE_RECORDS) {
+      const slice = records.slice(at, at + SLICE_RECORDS)
+      yield* this.#apply(slice.map((after) => ({ before: undefined, after })))
+    }
+  }
+
+  #take(changes: readonly RecordChange[]): void {
+    if (this.#waiting !== undefined) {
+      for (const change of changes) mergeChange(this.#waiting, change)
+      return
+    }
+    if (this.#changedMs === undefined) this.#logged = 0
+    this.#changedMs ??= this.#parts.clock.monotonic()
+    const steps = this.#apply(changes)
+    if (changes.length <= SLICE_RECORDS && ends(steps)) this.#commitWhole()
+    else void this.#guarded(() => this.#takeRest(steps))
+  }
+
+  /** Builds the RRsets of records again whose health changed. */
+  #takeHealth(keys: ReadonlySet<string>): void {
+    const changes: RecordChange[] = []
+    for (const key of keys) {
+      const record = this.#source!.find(key)
+      if (record !== undefined) changes.push({ before: record, after: record })
+    }
+    if (changes.length > 0) this.#take(changes)
+  }
+
+  /** Publishes a batch that arrives in parts as one. */
+  #commitWhole(): void {
+    const startMs = this.#changedMs
+    if (startMs === undefined || this.#waiting !== undefined || this.#isStopped) return
+    const isOverdue = this.#parts.clock.monotonic() - startMs >= HOLD_MS
+    const isReading = this.#source?.isChanging === true && !isOverdue
+    if (!isReading && this.#parts.health.isChanging !== true) {
+      this.#changedMs = undefined
+      this.#commit(startMs)
+      return
+    }
+    if (this.#isCommitDue) return
+    this.#isCommitDue = true
+    setImmediate(() => {
+      this.#isCommitDue = false
+      void this.#guarded(() => this.#commitWhole())
+    })
+  }
+
+  /** Applies changes in slices, so that queries get their turn. Changes that arrive meanwhile wait. */
+  async #takeRest(steps: Generator<void>): Promise<void> {
+    this.#waiting = new Map()
+    try {
+      await runInSlices(this.#untilStopped(steps), this.#parts.clock)
+    } finally {
+      this.#resume()
+    }
+  }
+
+  *#apply(changes: readonly RecordChange[]): Generator<void> {
+    for (let at = 0; at < changes.length; at += SLICE_RECORDS) {
+      const slice = changes.slice(at, at + SLICE_RECORDS)
+      for (const zone of this.#zones) yield* zone.records.applyInSteps(this.#changesOf(zone, slice))
+      yield
+    }
+  }
+
+  /** Another instance may write to the image once this one is stopped. */
+  *#untilStopped(steps: Generator<void>): Generator<void> {
+    while (!this.#isStopped && steps.next().done !== true) yield
+  }
+
+  /** Returns the changes of records that the zone has or gets. */
+  #changesOf(zone: Zone, changes: readonly RecordChange[]): RecordChange[] {
+    const mine: RecordChange[] = []
+    for (const change of changes) {
+      const isOld = change.before !== undefined && zone.records.has(change.before)
+      const isNew =
+        change.after !== undefined && belongs(change.after, zone, this.#options, this.#ownership!)
+      const before = isOld ? change.before : undefined
+      const after = isNew ? change.after : undefined
+      if (before !== undefined || after !== undefined) mine.push({ before, after })
+    }
+    return mine
+  }
+
+  /** Another publisher started or stopped serving `changed`, so records below it may now belong to other zones. */
+  #moveRecords(changed: Uint8Array): void {
+    if (!this.#zones.some(({ apex }) => !isLocalZone(apex) && isSubdomain(changed, apex))) return
+    this.#mustMove = true
+    if (this.#waiting === undefined) this.#moveAll()
+  }
+
+  #moveAll(): void {
+    this.#mustMove = false
+    this.#take([...this.#source!.records()].map((record) => ({ before: record, after: record })))
+  }
+
+  /**
+   * Sets new serials where content changed, then publishes once for all zones. It publishes at
+   * once, unless the content has geo codes that the GEO classes do not know yet.
+   */
+  #commit(startMs: number): void {
+    const { image, table } = this.#parts
+    const isChanged = this.#putSerials()
+    // Changes that cancel each other out leave the content unchanged, but the image unpublished.
+    if (!isChanged && image.isPublished) return
+    const built = table.built()
+    if (built === undefined) this.#publish(startMs)
+    else void this.#publishOnce(built, startMs)
+  }
+
+  /**
+   * Publishes once `built` resolves. New changes wait: they may have other unknown codes, and would
+   * be published with this one.
+   */
+  async #publishOnce(built: Promise<void>, startMs: number): Promise<void> {
+    this.#waiting ??= new Map()
+    // The error was logged. Clients get the answers that do not depend on the location.
+    await built.catch(() => {})
+    this.#publish(startMs)
+    this.#resume()
+  }
+
+  /** Publishes what is applied, then applies the changes that waited; these may have to wait again. */
+  #resume(): void {
+    if (this.#isStopped) return
+    const waiting = [...(this.#waiting?.values() ?? [])]
+    this.#waiting = undefined
+    this.#commitWhole()
+    if (waiting.length > 0) this.#take(waiting)
+    if (this.#mustMove && this.#waiting === undefined) this.#moveAll()
+  }
+
+  #publish(startMs: number): void {
+    const { image, clock, onCommit, versions, events, counters } = this.#parts
+    image.publish()
+    counters?.published()
+    events.flush((zone) => this.#zones.find(({ text }) => text === zone)?.serial ?? 0)
+    versions.offer(this.#zones)
+    onCommit((clock.monotonic() - startMs) / 1000)
+  }
+
+  /** Returns false if nothing changed. */
+  #putSerials(): boolean {
+    const { image, serials, serialFile, place, clock } = this.#parts
+    const changed: string[] = []
+    for (const zone of this.#zones) {
+      const digest = this.#digestOf(zone)
+      if (digest === zone.digest) continue
+      zone.digest = digest
+      if (changed.length === 0) serialFile?.catchUp()
+      const content = { zone: zone.text, place, digest: digestWithSoa(zone) }
+      zone.serial = serials.serialFor(content, clock.now())
+      changed.push(zone.text)
+      const soa = composeSoa(zone.mname, zone.rname, zone.serial)
+      const set = { type: RRType.SOA, ttlSeconds: SOA_TTL_SECONDS, rdata: [soa] }
+      image.putRRset(zone.id, zone.apex, set)
+    }
+    if (changed.length > 0) serialFile?.save(changed)
+    return changed.length > 0
+  }
+
+  #digestOf({ id, records }: Zone): string {
+    const count = this.#leftovers.countOf(id)
+    return count === 0 ? records.digest : `${records.digest}+${count}`
+  }
+
+  #createZone(apex: Uint8Array): Zone {
+    const { image, log, exporter, health, events, isComplete = () => true } = this.#parts
+    const id = image.findZone(apex) ?? image.addZone(apex)
+    const text = printName(apex)
+    const mname = primaryOf(apex, this.#options)
+    const sink = this.#sinkOf(id, apex)
+    const records = createRecordZone(apex, this.#options, {
+      ...{ sink, health, exporter },
+      onChange: (change) => events.note(text, change),
+      onConflict: (conflict) => {
+        const rest = (): void => log.warning('and more conflicts of records')
+        this.#logSome(() => log.warning(conflict), rest)
+      },
+      isComplete: (recordKey) => !this.#isChanging && isComplete(recordKey),
+      onOut: (down, isOver) => {
+        // In the gateway-local form, health is data for peers.
+        if (isLocalZone(apex)) return
+        const write = (): void => logOut(log, down, isOver)
+        this.#logSome(write, () => log.warning('and more changes of health'))
+      },
+    })
+    const rname = mailboxOf(apex, this.#options, (warning) => log.warning(warning))
+    return { apex, key: nameKey(apex), text, id, records, mname, rname, serial: 0, digest: '' }
+  }
+
+  #sinkOf(zone: ZoneId, apex: Uint8Array): RRsetSink {
+    const { image, table, versions, counters } = this.#parts
+    // In the gateway-local form, answers are data for peers.
+    const isCounted = counters !== undefined && !isLocalZone(apex)
+    const counted = isCounted ? { counters, zone: printName(apex) } : undefined
+    const sink = new ImageSink(image, zone, table, counted)
+    return {
+      put: (owner, set) => {
+        sink.put(owner, set)
+        versions.note(zone, owner, set.type)
+        this.#leftovers.settle({ zone, owner, type: set.type })
+      },
+      rename: (owner, set) => sink.rename(owner, set),
+      remove: (owner, type) => {
+        sink.remove(owner, type)
+        versions.note(zone, owner, type)
+        this.#leftovers.settle({ zone, owner, type })
+      },
+      declare: (owner, isDeclared) => {
+        sink.declare(owner, isDeclared)
+        this.#leftovers.settle({ zone, owner, type: DECLARED_NAME })
+      },
+    }
+  }
+
+  /** Logs up to LOGGED_MAX lines about one batch of changes, then once that there are more. */
+  #logSome(write: () => void, writeRest: () => void): void {
+    if (this.#logged < LOGGED_MAX) write()
+    else if (this.#logged === LOGGED_MAX) writeRest()
+    this.#logged++
+  }
+
+  #noteLoad(): void {
+    const loaded = this.#zones.map(({ text, records, serial }) => {
+      return { zone: text, serial, text: plural(records.recordCount, 'record') }
+    })
+    this.#parts.events.noteLoad(loaded)
+  }
+
+  #logContent(startMs: number): void {
+    const seconds = ((this.#parts.clock.monotonic() - startMs) / 1000).toFixed(2)
+    for (const { text, records, serial } of this.#zones) {
+      const content = `${plural(records.recordCount, 'record')}, ${plural(records.rrsetCount, 'RRset')}`
+      this.#parts.log.info(`zone ${text}: ${content}, serial ${serial}, in ${seconds} s`)
+    }
+  }
+}
+
+/** Makes up to STEPS_MAX steps. True if none is left. */
+function ends(steps: Generator<void>): boolean {
+  for (let i = 0; i < STEPS_MAX; i++) if (steps.next().done === true) return true
+  return false
+}
+
+/** Merges changes of one record: `before` of the first one, `after` of the last one. */
+function mergeChange(changes: Map<string, RecordChange>, change: RecordChange): void {
+  const { key } = (change.before ?? change.after)!
+  const earlier = changes.get(key) ?? change
+  changes.set(key, { before: earlier.before, after: change.after })
+}
+
+/** Returns a digest of everything that is served of a zone except the serial. */
+function digestWithSoa({ digest, mname, rname }: Pick<Zone, 'digest' | 'mname' | 'rname'>): string {
+  return `${digest}/${printName(mname)}/${printName(rname)}`
+}
