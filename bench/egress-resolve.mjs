@@ -58,7 +58,7 @@ const log = createLogger(
   () => {},
   () => false,
 )
-const means = { clock: systemClock, timers: systemTimers, random: new Random(1), log }
+const env = { clock: systemClock, timers: systemTimers, random: new Random(1), log }
 
 /** An API in memory. `lists`: by plural. Accepts each patch of a status. */
 function apiOf(lists) {
@@ -141,7 +141,7 @@ async function resolveAll(port) {
   let end = () => {}
   const done = new Promise((resolve) => (end = resolve))
   const resolver = new Resolver({
-    ...means,
+    ...env,
     rules: { ...RESOLVER_RULES_DEFAULT, workers: WORKERS, perSecond: 1e9 },
     familiesOf: () => [1, 2],
     servers: () => [{ host: '127.0.0.1', port }],
@@ -179,7 +179,7 @@ async function runController(port) {
   const done = new Promise((resolve) => (end = resolve))
   const controller = createDnsNameResolverController(
     {
-      ...means,
+      ...env,
       api,
       namespaces: [],
       events: { record: () => {} },
@@ -208,7 +208,7 @@ async function writeStatuses() {
   const before = heapMib()
   const objects = resolversOf(60_000)
   const follower = new NameFollower({
-    ...means,
+    ...env,
     api: apiOf({ dnsnameresolvers: () => objects }),
     namespaces: [],
     limits: DEFAULT_LIMITS,

@@ -1,4 +1,4 @@
-import { type Controller, type ControllerMeans, SessionController } from '../operator/controller.ts'
+import { type Controller, type ControllerEnv, SessionController } from '../operator/controller.ts'
 import { createDnsNameResolverController } from '../operator/egress/dnsnameresolver/dns-name-resolver-controller.ts'
 import { createEgressFirewallController } from '../operator/egress/egressfirewall/egress-firewall-controller.ts'
 import { FqdnSession } from '../operator/egress/fqdnnetworkpolicy/session.ts'
@@ -10,25 +10,25 @@ import type { EgressArgs } from './egress-args.ts'
 export function createEgressControllers(
   names: ReadonlySet<string>,
   args: EgressArgs,
-  means: ControllerMeans,
+  env: ControllerEnv,
 ): readonly Controller[] {
   const controllers: Controller[] = []
   if (
     (names.has('ovn') || names.has('fqdnnetworkpolicy')) &&
     args.ovn.clusterNetworks.length === 0
   ) {
-    means.log.warning(
+    env.log.warning(
       '--cluster-cidr is not set: DNS answers can allow addresses of nodes, Pods and Services; set it to their networks',
     )
   }
-  if (names.has('dnsnameresolver')) controllers.push(createDnsNameResolverController(means, args))
-  if (names.has('egressfirewall')) controllers.push(createEgressFirewallController(means, args))
-  if (names.has('ovn')) controllers.push(createOvnController(means, args.ovn))
+  if (names.has('dnsnameresolver')) controllers.push(createDnsNameResolverController(env, args))
+  if (names.has('egressfirewall')) controllers.push(createEgressFirewallController(env, args))
+  if (names.has('ovn')) controllers.push(createOvnController(env, args.ovn))
   if (names.has('fqdnnetworkpolicy')) {
-    controllers.push(new SessionController(() => new FqdnSession(means, args.fqdn)))
+    controllers.push(new SessionController(() => new FqdnSession(env, args.fqdn)))
   }
   if (names.has('policystatus')) {
-    controllers.push(new SessionController(() => new PolicyStatusSession(means)))
+    controllers.push(new SessionController(() => new PolicyStatusSession(env)))
   }
   return controllers
 }

@@ -39,9 +39,9 @@ export async function serveOperator(args: OperatorArgs, log: Logger): Promise<nu
     random: new Random(randomInt(2 ** 32)),
   }
   let records: RecordController | undefined
-  const operator = new Operator(parts, settings, registry, (means) => {
-    if (args.controllers.has('dnsrecord')) records = new RecordController(means, settings)
-    const egress = createEgressControllers(args.controllers, args.egress, means)
+  const operator = new Operator(parts, settings, registry, (env) => {
+    if (args.controllers.has('dnsrecord')) records = new RecordController(env, settings)
+    const egress = createEgressControllers(args.controllers, args.egress, env)
     return records === undefined ? egress : [records, ...egress]
   })
   const listeners: { close(): Promise<void> }[] = [

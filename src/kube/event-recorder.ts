@@ -8,9 +8,9 @@ import {
   beginSeries,
   composeEvent,
   composeSeries,
+  type EventDetails,
   type EventSeries,
   type EventSubject,
-  type Happening,
   seriesKey,
 } from './event-series.ts'
 import { isAlreadyThere, isNotFound, type ObjectRef, Objects } from './objects.ts'
@@ -86,10 +86,10 @@ export class EventRecorder {
   }
 
   /** Never waits, never throws. Equal happenings need equal `note`s: without times and counts. */
-  record(subject: EventSubject, happening: Happening): void {
+  record(subject: EventSubject, details: EventDetails): void {
     if (this.#isClosed) return
     const nowMs = this.#options.clock.now()
-    const key = seriesKey(subject, happening)
+    const key = seriesKey(subject, details)
     const known = this.#series.get(key)
     // Moves the series to the end: the first one is removed first.
     this.#series.delete(key)
@@ -100,7 +100,7 @@ export class EventRecorder {
       this.#unwritten.add(known)
     } else if (this.#mayBegin(subject)) {
       if (known !== undefined) this.#forget(known)
-      const series = beginSeries(subject, happening, nowMs, this.#sequence++)
+      const series = beginSeries(subject, details, nowMs, this.#sequence++)
       this.#series.set(key, series)
       this.#unwritten.add(series)
     } else {

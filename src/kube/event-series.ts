@@ -13,7 +13,7 @@ export interface EventSubject {
 }
 
 /** What happened to an object. */
-export interface Happening {
+export interface EventDetails {
   readonly type: 'Normal' | 'Warning'
   /** The cause as one CamelCase identifier, as `kubectl get events` shows it: `ProviderSuccess`. */
   readonly reason: string
@@ -34,7 +34,7 @@ const NAME_MAX = 220
 /** A happening and its repetitions. */
 export interface EventSeries {
   readonly subject: EventSubject
-  readonly happening: Happening
+  readonly details: EventDetails
   /** Namespace of its Event. */
   readonly namespace: string
   readonly name: string
@@ -49,18 +49,18 @@ export interface EventSeries {
 /** `sequence`: distinguishes Events of the same millisecond. */
 export function beginSeries(
   subject: EventSubject,
-  happening: Happening,
+  details: EventDetails,
   nowMs: number,
   sequence: number,
 ): EventSeries {
   const stem = subject.name.slice(0, NAME_MAX).replace(/[^a-z0-9]+$/, '')
   return {
     subject,
-    happening: {
-      ...happening,
-      reason: clipOctets(happening.reason, WORD_OCTETS_MAX),
-      action: clipOctets(happening.action, WORD_OCTETS_MAX),
-      note: clipOctets(escapeControls(happening.note), NOTE_OCTETS_MAX),
+    details: {
+      ...details,
+      reason: clipOctets(details.reason, WORD_OCTETS_MAX),
+      action: clipOctets(details.action, WORD_OCTETS_MAX),
+      note: clipOctets(escapeControls(details.note), NOTE_OCTETS_MAX),
     },
     namespace: subject.namespace === '' ? 'default' : subject.namespace,
     name: `${stem}.${(nowMs * 1000 + (sequence % 1000)).toString(16)}`,
@@ -73,15 +73,15 @@ export function beginSeries(
 }
 
 /** Key of a series: happenings with the same key share one Event. */
-export function seriesKey({ uid, ...subject }: EventSubject, happening: Happening): string {
+export function seriesKey({ uid, ...subject }: EventSubject, details: EventDetails): string {
   const { namespace, kind, name } = subject
-  const { type, reason, action, note } = happening
+  const { type, reason, action, note } = details
   return JSON.stringify([uid, namespace, kind, name, type, reason, action, note])
 }
 
 /** An Event of events.k8s.io/v1. */
 export function composeEvent(series: EventSeries, controller: string, instance: string): ApiObject {
-  const { subject, happening, namespace, name, firstMs } = series
+  const { subject, details, namespace, name, firstMs } = series
   const { uid, ...regarding } = subject
   return {
     apiVersion: 'events.k8s.io/v1',
@@ -91,7 +91,7 @@ export function composeEvent(series: EventSeries, controller: string, instance: 
     reportingController: controller,
     reportingInstance: instance,
     regarding: uid === '' ? regarding : { ...regarding, uid },
-    ...happening,
+    ...details,
     ...composeSeries(series),
   }
 }

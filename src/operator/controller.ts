@@ -1,7 +1,7 @@
 import type { MetricsRegistry } from '../base/telemetry/metrics.ts'
 import type { EventRecorder } from '../kube/event-recorder.ts'
 import type { ListWatch } from '../kube/list-watch.ts'
-import type { ClusterMeans } from './cluster/cluster.ts'
+import type { ClusterEnv } from './cluster/cluster.ts'
 
 /**
  * A part of the operator that can be switched on alone, such as the one that publishes DNSRecords.
@@ -23,7 +23,7 @@ export interface Controller {
 }
 
 /** What the controllers of a process share. */
-export interface ControllerMeans extends ClusterMeans {
+export interface ControllerEnv extends ClusterEnv {
   readonly events: EventRecorder
   readonly registry: MetricsRegistry
   /** False: another operator may be the leader. Must be called before each write. */

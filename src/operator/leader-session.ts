@@ -72,7 +72,7 @@ export class LeaderSession {
 
   constructor(parts: LeaderSessionParts) {
     const { cluster, settings, site, metrics, mayWrite } = parts
-    const { clock, timers, log, apiClock } = cluster.means
+    const { clock, timers, log, apiClock } = cluster.env
     this.#parts = parts
     const { probing, role } = settings
     const onFinding = (key: string): void => {
@@ -86,7 +86,7 @@ export class LeaderSession {
     }
     this.#peerHealth = createPeerHealth(parts, this.#probing, onFinding)
     const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
-    this.queue = new WorkQueue({ what: 'dnsrecords', work, workers: WORKERS, ...cluster.means })
+    this.queue = new WorkQueue({ what: 'dnsrecords', work, workers: WORKERS, ...cluster.env })
     this.peers = createPeers(parts, onEvent)
     const resources = this.#lookups
     this.#groups = new GroupSet({ ownGroup: settings.group, resources, onEvent, timers, log })
@@ -191,7 +191,7 @@ export class LeaderSession {
    * do not delay the renewal of the lease.
    */
   async #yieldTurn(): Promise<void> {
-    const { clock } = this.#parts.cluster.means
+    const { clock } = this.#parts.cluster.env
     if (clock.monotonic() - this.#turnMs < TURN_MS) return
     await new Promise((resolve) => setImmediate(resolve))
     this.#turnMs = clock.monotonic()
@@ -232,7 +232,7 @@ export class LeaderSession {
   }
 
   #reportLack(lack: string): void {
-    this.#parts.cluster.means.log.warning(
+    this.#parts.cluster.env.log.warning(
       `CustomResourceDefinition dnsrecords.kuadrant.io has no field ${lack}; install crds/dnsrecords.yaml`,
     )
   }
@@ -243,10 +243,10 @@ function unsignedPeer(address: string): string {
 }
 
 function createZones(
-  { cluster: { means } }: LeaderSessionParts,
+  { cluster: { env } }: LeaderSessionParts,
   onEvent: (key: string) => void,
 ): ZoneWatch {
-  const { clock, timers, log } = means
+  const { clock, timers, log } = env
   return new ZoneWatch({ ask: askNameserver, onEvent, clock, timers, log })
 }
 
@@ -255,7 +255,7 @@ function createPeerHealth(
   probing: SessionProbing,
   onEvent: (key: string) => void,
 ): PeerHealth {
-  const { clock, timers, log } = cluster.means
+  const { clock, timers, log } = cluster.env
   const { quorum, holdDownMs, silentMs, probesPeers } = settings
   return new PeerHealth({
     ...{ site, quorum, holdDownMs, silentMs, clock, timers, log, onEvent, events: cluster.events },
@@ -268,16 +268,16 @@ function createRemotes(
   shared: Pick<RemoteClustersParts, 'writer' | 'mutex' | 'owners' | 'resources' | 'onCheck'>,
 ): RemoteClusters {
   const { remotes, shares } = settings
-  const means = { local, site, metrics, mayWrite, connect: createInlineClient }
-  return new RemoteClusters({ ...means, ...shared, shares, bounds: settings, settings: remotes })
+  const env = { local, site, metrics, mayWrite, connect: createInlineClient }
+  return new RemoteClusters({ ...env, ...shared, shares, bounds: settings, settings: remotes })
 }
 
 function createPeers(
   { cluster, settings }: LeaderSessionParts,
   onEvent: (key: string) => void,
 ): PeerSet {
-  const { clock, timers, random, log } = cluster.means
-  const means = { clock, timers, log, random: () => random.next32() / 2 ** 32 }
+  const { clock, timers, random, log } = cluster.env
+  const env = { clock, timers, log, random: () => random.next32() / 2 ** 32 }
   return new PeerSet({
     onEvent,
     expiryMs: settings.silentMs,
@@ -285,7 +285,7 @@ function createPeers(
     timers,
     follow: (peer, key) => {
       if (key === undefined) log.warning(unsignedPeer(printHostPort(peer)))
-      return new PeerFollower({ peer, key, hostBounds: settings, ...means })
+      return new PeerFollower({ peer, key, hostBounds: settings, ...env })
     },
   })
 }

@@ -1,8 +1,8 @@
 import type { MetricsRegistry } from '../base/telemetry/metrics.ts'
 import { EventRecorder } from '../kube/event-recorder.ts'
 import { LeaderElector } from '../kube/lease.ts'
-import type { ClusterMeans } from './cluster/cluster.ts'
-import type { Controller, ControllerMeans } from './controller.ts'
+import type { ClusterEnv } from './cluster/cluster.ts'
+import type { Controller, ControllerEnv } from './controller.ts'
 import type { LeaseSettings } from './settings.ts'
 
 /** Name of the Lease that all operators use. */
@@ -19,7 +19,7 @@ const CLOSE_MS = 5000
 export class Operator {
   readonly #controllers: readonly Controller[]
   readonly #settings: LeaseSettings
-  readonly #means: ControllerMeans
+  readonly #env: ControllerEnv
   #elector: LeaderElector | undefined
   /** The end of the previous term. */
   #ended: Promise<unknown> = Promise.resolve()
@@ -29,16 +29,16 @@ export class Operator {
 
   /** `build` makes the controllers, once. */
   constructor(
-    means: ClusterMeans,
+    env: ClusterEnv,
     settings: LeaseSettings,
     registry: MetricsRegistry,
-    build: (means: ControllerMeans) => readonly Controller[],
+    build: (env: ControllerEnv) => readonly Controller[],
   ) {
     const { identity: instance } = settings
-    const events = new EventRecorder({ ...means, controller: CONTROLLER, instance })
+    const events = new EventRecorder({ ...env, controller: CONTROLLER, instance })
     this.#settings = settings
-    this.#means = { ...means, events, registry, mayWrite: () => this.#mayWrite() }
-    this.#controllers = build(this.#means)
+    this.#env = { ...env, events, registry, mayWrite: () => this.#mayWrite() }
+    this.#controllers = build(this.#env)
     this.#exportMetrics()
   }
 
@@ -53,7 +53,7 @@ export class Operator {
       return
     }
     this.#elector = new LeaderElector({
-      ...this.#means,
+      ...this.#env,
       namespace: leaseNamespace,
       name: LEASE,
       identity,
@@ -83,7 +83,7 @@ export class Operator {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#end()
-    const cancel = this.#means.timers.after(CLOSE_MS, () => this.#closeAll())
+    const cancel = this.#env.timers.after(CLOSE_MS, () => this.#closeAll())
     if (!this.#isPrepared) this.#closeAll()
     await this.#ended
     cancel()
@@ -93,7 +93,7 @@ export class Operator {
 
   #closeAll(): void {
     for (const controller of this.#controllers) controller.close()
-    this.#means.events.close()
+    this.#env.events.close()
   }
 
   #begin(): void {
@@ -119,7 +119,7 @@ export class Operator {
   }
 
   #exportMetrics(): void {
-    const { registry } = this.#means
+    const { registry } = this.#env
     const leading = registry.gauge(
       'sextant_operator_leading',
       '1 if this operator is the leader, else 0.',

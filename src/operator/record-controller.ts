@@ -3,7 +3,7 @@ import { RefusalLog } from '../base/telemetry/refusal-log.ts'
 import type { ListWatch } from '../kube/list-watch.ts'
 import { Cluster } from './cluster/cluster.ts'
 import { readClusterUid } from './cluster/cluster-uid.ts'
-import type { Controller, ControllerMeans } from './controller.ts'
+import type { Controller, ControllerEnv } from './controller.ts'
 import { LeaderSession } from './leader-session.ts'
 import { OperatorMetrics, type PublishFacts } from './metrics.ts'
 import { KeyIndex } from './notify/key-index.ts'
@@ -20,7 +20,7 @@ export class RecordController implements Controller {
   readonly notifyReceiver: NotifyReceiver
   readonly #cluster: Cluster
   readonly #settings: OperatorSettings
-  readonly #means: ControllerMeans
+  readonly #env: ControllerEnv
   readonly #metrics: OperatorMetrics
   #session: LeaderSession | undefined
   /** The end of the previous leader session. */
@@ -29,14 +29,14 @@ export class RecordController implements Controller {
   #isClosed = false
   #wake: () => void = () => {}
 
-  constructor(means: ControllerMeans, settings: OperatorSettings) {
-    this.#means = means
+  constructor(env: ControllerEnv, settings: OperatorSettings) {
+    this.#env = env
     this.#settings = settings
     const { nameserversAllowed } = settings
-    this.#cluster = new Cluster({ ...means, nameserversAllowed }, means.events)
-    this.#metrics = new OperatorMetrics(means.registry)
-    this.#metrics.collectFrom(() => this.#facts(), means.clock, settings.group)
-    const { clock, random, log } = means
+    this.#cluster = new Cluster({ ...env, nameserversAllowed }, env.events)
+    this.#metrics = new OperatorMetrics(env.registry)
+    this.#metrics.collectFrom(() => this.#facts(), env.clock, settings.group)
+    const { clock, random, log } = env
     this.notifyReceiver = new NotifyReceiver({
       clock,
       keys: new KeyIndex(this.#cluster.secretInformer),
@@ -67,7 +67,7 @@ export class RecordController implements Controller {
     this.#site = await this.#findSite()
     await this.#cluster.synced()
     const { size } = this.#cluster.recordInformer
-    if (!this.#isClosed) this.#means.log.info(`operator: site ${this.#site}, ${size} DNSRecords`)
+    if (!this.#isClosed) this.#env.log.info(`operator: site ${this.#site}, ${size} DNSRecords`)
   }
 
   begin(): void {
@@ -76,7 +76,7 @@ export class RecordController implements Controller {
       settings: this.#settings,
       site: this.#site,
       metrics: this.#metrics,
-      mayWrite: this.#means.mayWrite,
+      mayWrite: this.#env.mayWrite,
     })
   }
 
@@ -95,7 +95,7 @@ export class RecordController implements Controller {
 
   async #findSite(): Promise<string> {
     if (this.#settings.site !== '') return this.#settings.site
-    const { timers, random, log } = this.#means
+    const { timers, random, log } = this.#env
     const backoff = new Backoff(random)
     let lastFault = ''
     while (!this.#isClosed) {

@@ -25,7 +25,7 @@ export class OvsdbError extends Error {
   }
 }
 
-interface OvsdbConnectionMeans {
+interface OvsdbConnectionEnv {
   readonly clock: Clock
   readonly timers: Timers
   /** Called for each notification of the server. */
@@ -43,7 +43,7 @@ interface PendingRequest {
 /** JSON-RPC 1.0 over an open stream (RFC 7047 section 4). */
 export class OvsdbConnection {
   readonly #socket: Socket
-  readonly #means: OvsdbConnectionMeans
+  readonly #env: OvsdbConnectionEnv
   readonly #splitter = new JsonObjectSplitter(MESSAGE_OCTETS_MAX, DEPTH_MAX)
   /** By id, the oldest first. */
   readonly #pending = new Map<number, PendingRequest>()
@@ -53,11 +53,11 @@ export class OvsdbConnection {
   #isProbing = false
   #isClosed = false
 
-  constructor(socket: Socket, means: OvsdbConnectionMeans) {
+  constructor(socket: Socket, env: OvsdbConnectionEnv) {
     this.#socket = socket
-    this.#means = means
-    this.#heardMs = means.clock.monotonic()
-    this.#stopChecks = means.timers.every(CHECK_MS, () => this.#check())
+    this.#env = env
+    this.#heardMs = env.clock.monotonic()
+    this.#stopChecks = env.timers.every(CHECK_MS, () => this.#check())
     socket.setNoDelay(true)
     socket.on('data', (chunk) => this.#receive(chunk))
     socket.on('error', (error) => this.close(error.message))
@@ -86,7 +86,7 @@ export class OvsdbConnection {
           reject(error)
         }
       }
-      this.#pending.set(id, { sentMs: this.#means.clock.monotonic(), take, reject })
+      this.#pending.set(id, { sentMs: this.#env.clock.monotonic(), take, reject })
       this.#send({ method, params, id })
     })
   }
@@ -98,7 +98,7 @@ export class OvsdbConnection {
     this.#socket.destroy()
     for (const { reject } of this.#pending.values()) reject(new OvsdbError('', reason))
     this.#pending.clear()
-    this.#means.onClose(reason)
+    this.#env.onClose(reason)
   }
 
   #send(message: unknown): void {
@@ -109,7 +109,7 @@ export class OvsdbConnection {
 
   #receive(chunk: Uint8Array): void {
     if (this.#isClosed) return
-    this.#heardMs = this.#means.clock.monotonic()
+    this.#heardMs = this.#env.clock.monotonic()
     const fault = this.#splitter.push(chunk, (text) => this.#take(text))
     if (fault !== '') this.close(fault)
   }
@@ -126,7 +126,7 @@ export class OvsdbConnection {
     if (!isRecord(message)) return
     const { method, params, id } = message
     if (typeof method !== 'string') this.#takeReply(message)
-    else if (id === null) this.#means.onNotification(method, Array.isArray(params) ? params : [])
+    else if (id === null) this.#env.onNotification(method, Array.isArray(params) ? params : [])
     else if (method === 'echo') this.#send({ result: params, error: null, id })
     else this.#send({ result: null, error: 'unknown method', id })
   }
@@ -140,7 +140,7 @@ export class OvsdbConnection {
   }
 
   #check(): void {
-    const nowMs = this.#means.clock.monotonic()
+    const nowMs = this.#env.clock.monotonic()
     const [oldest] = this.#pending.values()
     const silentMs = nowMs - this.#heardMs
     const waitedMs = oldest === undefined ? silentMs : Math.max(silentMs, nowMs - oldest.sentMs)

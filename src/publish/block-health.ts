@@ -113,8 +113,8 @@ export async function openTable(
   const { file, feeds, isInCluster, site, sitesOf } = drains
   const path = file?.path ?? ''
   const fileNote = isInCluster ? CLUSTER_ONLY : undefined
-  const means = { clock, timers: systemTimers, log }
-  const options = { source, found, feeds, fileNote, site, sitesOf, ...means }
+  const env = { clock, timers: systemTimers, log }
+  const options = { source, found, feeds, fileNote, site, sitesOf, ...env }
   const { item, release } = acquireHealthTable(options, path, resources)
   const index = resources.acquire(DrainIndex, '', () => new DrainIndex())
   const unfiled = (): readonly EndpointDrain[] => item.drains.unfiled

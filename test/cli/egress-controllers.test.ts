@@ -15,10 +15,10 @@ function linesOf(...args: readonly string[]): readonly string[] {
   if (typeof operator === 'string') throw new Error(operator)
   const { lines, log } = recordLog()
   const base = { clock: systemClock, timers: systemTimers, random: new Random(7), log }
-  const means = { ...base, api: new MemoryApi(), namespaces: [] }
+  const env = { ...base, api: new MemoryApi(), namespaces: [] }
   const rest = { registry: new MetricsRegistry(), mayWrite: () => true }
   const { controllers, egress } = operator
-  createEgressControllers(controllers, egress, { ...means, ...rest, events: eventRecorder(means) })
+  createEgressControllers(controllers, egress, { ...env, ...rest, events: eventRecorder(env) })
   return lines
 }
 

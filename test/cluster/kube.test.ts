@@ -278,10 +278,10 @@ t.test('against an API server', needsCluster(), async (t) => {
     const { uid } = made.metadata
     const head = { apiVersion: made.apiVersion, kind: made.kind }
     const subject = { ...head, namespace: 'team', name: 'h', uid }
-    const happening = { type: 'Warning', reason: 'Failed', action: 'Publish' } as const
-    recorder.record(subject, { ...happening, note: 'once' })
-    for (let i = 0; i < 5; i++) recorder.record(subject, { ...happening, note: 'often' })
-    recorder.record(subject, { ...happening, note: 'ü'.repeat(3000) })
+    const details = { type: 'Warning', reason: 'Failed', action: 'Publish' } as const
+    recorder.record(subject, { ...details, note: 'once' })
+    for (let i = 0; i < 5; i++) recorder.record(subject, { ...details, note: 'often' })
+    recorder.record(subject, { ...details, note: 'ü'.repeat(3000) })
     await until(() => recorder.counts.written === 3, 'the events', SEEN_MS)
     const path = '/apis/events.k8s.io/v1/namespaces/team/events'
     const { items } = await cluster.must('GET', path)

@@ -11,13 +11,13 @@ const log = { debug: note, info: note, warning: note, error: note }
 function stage() {
   const source = new TestSource()
   const others = new AddressHealth()
-  const means = { clock: new FakeClock(), timers: new FakeTimers(), log }
-  const table = tableOf(source, { found: [source.health, others], ...means })
+  const env = { clock: new FakeClock(), timers: new FakeTimers(), log }
+  const table = tableOf(source, { found: [source.health, others], ...env })
   const heard: string[] = []
   const follow = (): void => {
     table.subscribe((keys) => heard.push([...keys].sort().join(' ')))
   }
-  return { source, others, table, heard, follow, means }
+  return { source, others, table, heard, follow, env }
 }
 
 t.test('readers hear of a change once, with what followers derive from it', (t) => {
@@ -36,8 +36,8 @@ t.test('readers hear of a change once, with what followers derive from it', (t) 
 })
 
 t.test('a reverted shift is announced with the change that reverts it', (t) => {
-  const { source, table, heard, follow, means } = stage()
-  const shifts = new Shifts({ source, table, ...means })
+  const { source, table, heard, follow, env } = stage()
+  const shifts = new Shifts({ source, table, ...env })
   const host = 'x.k.example.com'
   const given = (name: string, address: string) => {
     const annotations = { 'sextant.io/shift': 'to=new steps=5%,100% bake=10m' }

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { Random } from '../../src/base/random.ts'
 import { createLogger } from '../../src/base/telemetry/log.ts'
 import { EventRecorder } from '../../src/kube/event-recorder.ts'
-import type { EventSubject, Happening } from '../../src/kube/event-series.ts'
+import type { EventDetails, EventSubject } from '../../src/kube/event-series.ts'
 import { ApiDouble, type Asked, missingBody, statusBody, turns } from '../support/api-double.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 
@@ -13,7 +13,7 @@ const SUBJECT: EventSubject = {
   name: 'a',
   uid: 'u',
 }
-const HAPPENING: Happening = {
+const DETAILS: EventDetails = {
   type: 'Warning',
   reason: 'ProviderError',
   action: 'Publish',
@@ -72,7 +72,7 @@ class Stage {
 t.test('a report becomes an Event of the object', async (t) => {
   const stage = new Stage(t)
   stage.clock.nowMs = 1_700_000_000_000
-  stage.recorder.record(SUBJECT, HAPPENING)
+  stage.recorder.record(SUBJECT, DETAILS)
   t.equal(stage.api.asked.length, 0, 'who records does not wait')
   const [asked, ...more] = await stage.written()
   t.equal(more.length, 0)
@@ -89,14 +89,14 @@ t.test('a report becomes an Event of the object', async (t) => {
     reportingController: 'kuadrant.io/sextant-operator',
     reportingInstance: 'pod-1',
     regarding: { ...SUBJECT },
-    ...HAPPENING,
+    ...DETAILS,
   })
   t.equal(stage.timers.count, 0, 'nothing more to do')
 })
 
 t.test('an object without a namespace has its Events in the default one', async (t) => {
   const stage = new Stage(t)
-  stage.recorder.record({ ...SUBJECT, namespace: '', uid: '' }, HAPPENING)
+  stage.recorder.record({ ...SUBJECT, namespace: '', uid: '' }, DETAILS)
   const [asked] = await stage.written()
   t.equal(asked?.path, '/apis/events.k8s.io/v1/namespaces/default/events')
   t.equal('uid' in (asked?.body.regarding ?? {}), false)
@@ -104,12 +104,12 @@ t.test('an object without a namespace has its Events in the default one', async 
 
 t.test('the same time and again is one Event with a count, written now and then', async (t) => {
   const stage = new Stage(t)
-  for (let i = 0; i < 3; i++) stage.recorder.record(SUBJECT, HAPPENING)
+  for (let i = 0; i < 3; i++) stage.recorder.record(SUBJECT, DETAILS)
   const [first] = await stage.written()
   t.match(first?.body.series, { count: 3, lastObservedTime: /Z$/ })
   const writes: Asked[] = []
   for (let second = 0; second < 150; second++) {
-    stage.recorder.record(SUBJECT, HAPPENING)
+    stage.recorder.record(SUBJECT, DETAILS)
     writes.push(...(await stage.written()))
   }
   t.strictSame(
@@ -122,23 +122,23 @@ t.test('the same time and again is one Event with a count, written now and then'
   })
   t.ok(writes[1]?.body.series.count > 100)
   t.match(await stage.advance(6 * 60_000), [{ method: 'PATCH' }], 'the last ones count')
-  stage.recorder.record(SUBJECT, HAPPENING)
+  stage.recorder.record(SUBJECT, DETAILS)
   t.match(await stage.written(), [{ method: 'POST' }], 'after a quiet time it is news again')
 })
 
 t.test('different reports are different Events', async (t) => {
   const stage = new Stage(t)
-  const table: readonly (readonly [EventSubject, Happening])[] = [
-    [SUBJECT, HAPPENING],
-    [{ ...SUBJECT, uid: 'another' }, HAPPENING],
-    [{ ...SUBJECT, name: 'b' }, HAPPENING],
-    [{ ...SUBJECT, namespace: 'other' }, HAPPENING],
-    [SUBJECT, { ...HAPPENING, type: 'Normal' }],
-    [SUBJECT, { ...HAPPENING, reason: 'Other' }],
-    [SUBJECT, { ...HAPPENING, action: 'Other' }],
-    [SUBJECT, { ...HAPPENING, note: 'other' }],
+  const table: readonly (readonly [EventSubject, EventDetails])[] = [
+    [SUBJECT, DETAILS],
+    [{ ...SUBJECT, uid: 'another' }, DETAILS],
+    [{ ...SUBJECT, name: 'b' }, DETAILS],
+    [{ ...SUBJECT, namespace: 'other' }, DETAILS],
+    [SUBJECT, { ...DETAILS, type: 'Normal' }],
+    [SUBJECT, { ...DETAILS, reason: 'Other' }],
+    [SUBJECT, { ...DETAILS, action: 'Other' }],
+    [SUBJECT, { ...DETAILS, note: 'other' }],
   ]
-  for (const [subject, happening] of table) stage.recorder.record(subject, happening)
+  for (const [subject, details] of table) stage.recorder.record(subject, details)
   const written = await stage.written()
   t.equal(written.length, table.length)
   const names = new Set(
@@ -149,7 +149,7 @@ t.test('different reports are different Events', async (t) => {
 
 t.test('the text of a peer cannot reorder or hide a note', async (t) => {
   const stage = new Stage(t)
-  stage.recorder.record(SUBJECT, { ...HAPPENING, note: 'a\u202eb\u200bc\nd' })
+  stage.recorder.record(SUBJECT, { ...DETAILS, note: 'a\u202eb\u200bc\nd' })
   const [asked] = await stage.written()
   t.equal(asked?.body.note, 'a\\u202eb\\u200bc\\x0ad')
 })
@@ -176,7 +176,7 @@ t.test('texts are cut to what the API takes', async (t) => {
 
 t.test('one object does not use up the rate of the others', async (t) => {
   const stage = new Stage(t)
-  const note = (i: number) => ({ ...HAPPENING, note: `${i}` })
+  const note = (i: number) => ({ ...DETAILS, note: `${i}` })
   for (let i = 0; i < 60; i++) stage.recorder.record(SUBJECT, note(i))
   for (let i = 0; i < 10; i++) stage.recorder.record({ ...SUBJECT, name: `b${i}` }, note(0))
   t.equal((await stage.written()).length, 25 + 10)
@@ -188,7 +188,7 @@ t.test('one object does not use up the rate of the others', async (t) => {
 
 t.test('many objects do not flood the API', async (t) => {
   const stage = new Stage(t)
-  for (let i = 0; i < 5000; i++) stage.recorder.record({ ...SUBJECT, name: `b${i}` }, HAPPENING)
+  for (let i = 0; i < 5000; i++) stage.recorder.record({ ...SUBJECT, name: `b${i}` }, DETAILS)
   t.equal((await stage.written()).length, 100)
   t.equal(stage.recorder.counts.dropped, 4900)
 })
@@ -200,7 +200,7 @@ t.test(
     stage.reply = (asked) => asked.reply(503, statusBody(503, 'away'))
     let refused = 0
     for (let i = 0; i < 5000; i++) {
-      stage.recorder.record({ ...SUBJECT, name: `b${i}` }, HAPPENING)
+      stage.recorder.record({ ...SUBJECT, name: `b${i}` }, DETAILS)
       if (i % 2 === 0) refused += (await stage.advance(500)).length
     }
     t.ok(refused > 50 && refused < 200, 'it is left in peace')
@@ -217,7 +217,7 @@ t.test(
 t.test('Events that the API refuses are dropped', async (t) => {
   for (const status of [403, 404, 422]) {
     const stage = new Stage(t)
-    stage.recorder.record(SUBJECT, HAPPENING)
+    stage.recorder.record(SUBJECT, DETAILS)
     stage.reply = (asked) => asked.reply(status, statusBody(status, 'no way'))
     t.equal((await stage.advance(60_000)).length, 1)
     t.equal(stage.recorder.counts.dropped, 1)
@@ -229,10 +229,10 @@ t.test(
   'an Event that is gone is written anew, one that is there already is no fault',
   async (t) => {
     const stage = new Stage(t)
-    stage.recorder.record(SUBJECT, HAPPENING)
+    stage.recorder.record(SUBJECT, DETAILS)
     stage.reply = (asked) => asked.reply(409, statusBody(409, 'there', 'AlreadyExists'))
     t.equal((await stage.advance(60_000)).length, 1)
-    stage.recorder.record(SUBJECT, HAPPENING)
+    stage.recorder.record(SUBJECT, DETAILS)
     stage.reply = (asked) => {
       asked.reply(404, missingBody('events', asked.path.split('/').at(-1) ?? ''))
     }
@@ -245,11 +245,11 @@ t.test(
 
 t.test('closed, it says nothing more', async (t) => {
   const stage = new Stage(t)
-  stage.recorder.record(SUBJECT, HAPPENING)
+  stage.recorder.record(SUBJECT, DETAILS)
   stage.reply = () => {}
   await stage.advance(1000)
   stage.recorder.close()
-  stage.recorder.record({ ...SUBJECT, name: 'b' }, HAPPENING)
+  stage.recorder.record({ ...SUBJECT, name: 'b' }, DETAILS)
   await turns()
   t.equal(stage.timers.count, 0)
   t.strictSame(stage.lines, [])

@@ -24,8 +24,8 @@ async function open(t: Test, nameservers: string, apiClock?: ApiClock): Promise<
     () => false,
   )
   const [clock, timers, random] = [new FakeClock(), new FakeTimers(), new Random(1)]
-  const means = { api, apiClock, log, clock, timers, random, namespaces: [] }
-  const cluster = new Cluster(means, eventRecorder(means))
+  const env = { api, apiClock, log, clock, timers, random, namespaces: [] }
+  const cluster = new Cluster(env, eventRecorder(env))
   t.teardown(() => cluster.close())
   cluster.start()
   const synced = cluster.synced()

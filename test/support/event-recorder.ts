@@ -2,7 +2,7 @@ import { EventRecorder, type EventRecorderOptions } from '../../src/kube/event-r
 
 /** A recorder of Events for unit tests of what records them. */
 export function eventRecorder(
-  means: Omit<EventRecorderOptions, 'controller' | 'instance'>,
+  env: Omit<EventRecorderOptions, 'controller' | 'instance'>,
 ): EventRecorder {
-  return new EventRecorder({ ...means, controller: 'sextant.test/operator', instance: 'one' })
+  return new EventRecorder({ ...env, controller: 'sextant.test/operator', instance: 'one' })
 }

@@ -22,7 +22,7 @@ import { ObjectCache, trimObject } from './object-cache.ts'
 import { ProbeIndex } from './probe-index.ts'
 import { RecordNames } from './record-names.ts'
 
-export interface ClusterMeans {
+export interface ClusterEnv {
   readonly api: ApiClient
   /** The clock of the API server; missing = it is not known. */
   readonly apiClock?: ApiClock | undefined
@@ -38,7 +38,7 @@ export interface ClusterMeans {
 
 /** The cluster that the operator runs for: its cached state, and the clients that change it. */
 export class Cluster implements ClusterView {
-  readonly means: ClusterMeans
+  readonly env: ClusterEnv
   readonly objects: Objects
   readonly events: EventRecorder
   readonly records: ObjectCache
@@ -52,22 +52,22 @@ export class Cluster implements ClusterView {
   readonly #healthListeners = new Set<(key: string) => void>()
   readonly #nameListeners = new Set<(key: string) => void>()
 
-  constructor(means: ClusterMeans, events: EventRecorder) {
-    this.means = means
-    this.objects = new Objects({ ...means, fieldManager: FIELD_MANAGER })
+  constructor(env: ClusterEnv, events: EventRecorder) {
+    this.env = env
+    this.objects = new Objects({ ...env, fieldManager: FIELD_MANAGER })
     this.events = events
     const informer = (resource: typeof RECORDS, trim: (object: ApiObject) => ApiObject) =>
-      new Informer({ ...means, resource, trim, labelSelector: '' })
+      new Informer({ ...env, resource, trim, labelSelector: '' })
     this.recordInformer = informer(RECORDS, trimObject)
     this.secretInformer = informer(SECRETS, trimSecret)
     this.probeInformer = informer(PROBES, trimObject)
-    this.records = new ObjectCache(this.recordInformer, means.clock)
+    this.records = new ObjectCache(this.recordInformer, env.clock)
     const notify = (key: string): void => {
       for (const listener of this.#nameListeners) listener(key)
     }
     this.#names.watch(this.recordInformer, notify)
     this.#nameIndex.watch(this.recordInformer, notify)
-    this.#secrets = new SecretCache(this.secretInformer, means.nameserversAllowed)
+    this.#secrets = new SecretCache(this.secretInformer, env.nameserversAllowed)
     this.#probes = new ProbeIndex(this.probeInformer, (key) => {
       for (const listener of this.#healthListeners) listener(key)
       const object = this.records.get(key)
@@ -177,7 +177,7 @@ export class Cluster implements ClusterView {
    * too, and the operator would then publish addresses that are down.
    */
   async #probesRead(): Promise<void> {
-    const { timers } = this.means
+    const { timers } = this.env
     const { watches } = this.probeInformer
     const before = watches.map(countRefusals)
     const isOutOfReach = (): boolean =>

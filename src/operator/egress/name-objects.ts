@@ -1,5 +1,5 @@
 import { type ApiObject, type ApiResource, textOf } from '../../kube/api.ts'
-import type { EventSubject, Happening } from '../../kube/event-series.ts'
+import type { EventDetails, EventSubject } from '../../kube/event-series.ts'
 import { isDeleting, mappingOf } from '../record/fields.ts'
 
 /** The DNSNameResolvers of a namespace, by the DNS name that they are for. */
@@ -45,7 +45,7 @@ export function subjectOf(
 }
 
 /** The Event of an invalid `spec.name`. All controllers record the same, so it is one Event. */
-export function invalidName(fault: string): Happening {
+export function invalidName(fault: string): EventDetails {
   return {
     type: 'Warning',
     reason: 'InvalidDNSName',

@@ -112,8 +112,8 @@ export class ClusterProbing {
       onResult: (result) => this.#note(result),
     })
     const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
-    const means = { clock, timers, random, log }
-    this.#queue = new WorkQueue({ what: PROBES.plural, work, workers: WORKERS, ...means })
+    const env = { clock, timers, random, log }
+    this.#queue = new WorkQueue({ what: PROBES.plural, work, workers: WORKERS, ...env })
     this.#unsubscribe = [
       probes.subscribe({
         onAdd: (key, object) => this.#putProbe(key, object),

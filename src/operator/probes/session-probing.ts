@@ -49,8 +49,8 @@ export class SessionProbing {
     this.#parts = parts
     this.#settings = settings
     if (settings !== undefined) {
-      const { objects, means } = parts.cluster
-      const { clock, timers, random } = means
+      const { objects, env } = parts.cluster
+      const { clock, timers, random } = env
       const { allowed, allowsInsecureCertificates } = settings
       this.#probe = createProber({
         policy: new ProbePolicy(allowed),
@@ -85,8 +85,8 @@ export class SessionProbing {
   #begin(): void {
     if (this.#isClosed) return
     const { cluster, metrics, mayWrite } = this.#parts
-    const { objects, means } = cluster
-    const { clock, timers, random, log } = means
+    const { objects, env } = cluster
+    const { clock, timers, random, log } = env
     this.#probing = new ClusterProbing({
       objects,
       records: cluster.recordInformer,

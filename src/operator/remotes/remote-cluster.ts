@@ -87,7 +87,7 @@ interface RemoteClusterParts extends RemoteParts {
 /** Another cluster, whose delegating records are put into the authoritative records of this one. */
 export class RemoteCluster {
   readonly #parts: RemoteClusterParts
-  readonly #means: { clock: Clock; timers: Timers; random: Random; log: Logger }
+  readonly #env: { clock: Clock; timers: Timers; random: Random; log: Logger }
   readonly #clockCheck: ClockCheck
   readonly #heartbeat: ApiHeartbeat
   readonly #objects: Objects
@@ -108,10 +108,10 @@ export class RemoteCluster {
 
   constructor(parts: RemoteClusterParts) {
     const { api, local, ownUid, name } = parts
-    const { clock, timers, random, namespaces } = local.means
-    const log = prefixed(local.means.log, name)
+    const { clock, timers, random, namespaces } = local.env
+    const log = prefixed(local.env.log, name)
     this.#parts = parts
-    this.#means = { clock, timers, random, log }
+    this.#env = { clock, timers, random, log }
     this.#startMs = clock.monotonic()
     this.#clockCheck = new ClockCheck(api, { clock, log })
     this.#heartbeat = new ApiHeartbeat({ api: this.#clockCheck, clock, timers })
@@ -121,7 +121,7 @@ export class RemoteCluster {
     const checked = this.#clockCheck
     this.#objects = new Objects({ api: checked, timers, fieldManager, timeoutMs: TIMEOUT_MS })
     this.#informer = new Informer({
-      ...this.#means,
+      ...this.#env,
       api,
       namespaces,
       resource: RECORDS,
@@ -133,10 +133,10 @@ export class RemoteCluster {
       this.#queue.add(key)
     }
     const { resources } = parts
-    this.#groups = new GroupSet({ ownGroup: '', resources, onEvent, timers, log: local.means.log })
+    this.#groups = new GroupSet({ ownGroup: '', resources, onEvent, timers, log: local.env.log })
     const work = (key: string): Promise<WorkResult | undefined> => this.#work(key)
     const what = 'dnsrecords'
-    this.#queue = new WorkQueue({ what, work, workers: WORKERS, ...this.#means })
+    this.#queue = new WorkQueue({ what, work, workers: WORKERS, ...this.#env })
   }
 
   /** Never rejects. */
@@ -160,7 +160,7 @@ export class RemoteCluster {
    * took too long.
    */
   hasAll(authoritativeKey: string): boolean {
-    const { clock } = this.#means
+    const { clock } = this.#env
     const { ownUid, bounds } = this.#parts
     const isLate = clock.monotonic() - this.#startMs >= bounds.maxMs
     if (!this.#isFollowed) return isLate
@@ -214,7 +214,7 @@ export class RemoteCluster {
   }
 
   async #run(): Promise<void> {
-    const backoff = new Backoff(this.#means.random)
+    const backoff = new Backoff(this.#env.random)
     for (;;) {
       const fault = await this.#identify()
       if (this.#isClosed) return
@@ -259,13 +259,13 @@ export class RemoteCluster {
 
   #createReconciler(cluster: string): RemoteReconciler {
     const { local, writer, mutex, owners, ownUid, site, shares, hasAll } = this.#parts
-    const clocks = { remoteClock: this.#clockCheck, apiClock: local.means.apiClock }
+    const clocks = { remoteClock: this.#clockCheck, apiClock: local.env.apiClock }
     const remote = {
       record: (key: string) => viewOf(this.#cache.get(key)),
       sourcesOf: (key: string) => this.#sources.of(key),
     }
     const writeStatus = this.#writeStatus.bind(this)
-    const { clock } = this.#means
+    const { clock } = this.#env
     const here = {
       ...clocks,
       view: local,
@@ -371,7 +371,7 @@ export class RemoteCluster {
     const part = partOf(record, local.record(authoritativeKey(record)))
     // No event says that all clusters have contributed.
     if (part?.isPartial === true) return bounds.minMs
-    return drainEndsInMs(record, this.#means.clock.now())
+    return drainEndsInMs(record, this.#env.clock.now())
   }
 
   async #writeStatus(record: DnsRecordView, status: ApiObject): Promise<void> {
@@ -398,7 +398,7 @@ export class RemoteCluster {
 
   #wait(delayMs: number): Promise<void> {
     return new Promise((resolve) => {
-      const cancel = this.#means.timers.after(delayMs, resolve)
+      const cancel = this.#env.timers.after(delayMs, resolve)
       this.#wake = () => {
         cancel()
         resolve()

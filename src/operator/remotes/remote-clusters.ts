@@ -88,7 +88,7 @@ export class RemoteClusters {
 
   constructor(parts: RemoteClustersParts) {
     const { local, writer, mutex, settings } = parts
-    const { api, log, clock, timers, random } = local.means
+    const { api, log, clock, timers, random } = local.env
     this.#parts = parts
     this.#startMs = clock.monotonic()
     this.#secrets = new Informer({
@@ -157,7 +157,7 @@ export class RemoteClusters {
   /** As in `FollowedClusters`. */
   hasAll(authoritativeKey: string): boolean {
     const { local, bounds } = this.#parts
-    const isLate = local.means.clock.monotonic() - this.#startMs >= bounds.maxMs
+    const isLate = local.env.clock.monotonic() - this.#startMs >= bounds.maxMs
     const isListed = this.#secrets.isSynced && this.#entries.size === this.#secrets.size
     if (!isListed) return isLate
     return [...this.#entries.values()].every(({ problem, refusal, cluster }) => {
@@ -200,7 +200,7 @@ export class RemoteClusters {
         this.#fillUp()
       },
     })
-    const endReconciles = this.#parts.local.means.timers.every(CHECK_MS, () => this.#reportFaults())
+    const endReconciles = this.#parts.local.env.timers.every(CHECK_MS, () => this.#reportFaults())
     this.#stop = () => {
       endSecrets()
       endReconciles()
@@ -212,8 +212,8 @@ export class RemoteClusters {
    * required.
    */
   async #findOwnUid(): Promise<void> {
-    const { objects, means } = this.#parts.local
-    const backoff = new Backoff(means.random)
+    const { objects, env } = this.#parts.local
+    const backoff = new Backoff(env.random)
     while (!this.#isClosed) {
       const found = this.#secrets.size === 0 ? undefined : await readClusterUid(objects)
       if (found !== undefined && 'uid' in found) {
@@ -222,10 +222,10 @@ export class RemoteClusters {
         return
       }
       const fault = found === undefined ? '' : `other clusters not followed: ${found.problem}`
-      if (fault !== '' && fault !== this.#fault) means.log.warning(fault)
+      if (fault !== '' && fault !== this.#fault) env.log.warning(fault)
       this.#fault = fault
       await new Promise<void>((resolve) => {
-        const cancel = means.timers.after(found === undefined ? CHECK_MS : backoff.next(), resolve)
+        const cancel = env.timers.after(found === undefined ? CHECK_MS : backoff.next(), resolve)
         this.#wake = () => {
           cancel()
           resolve()
@@ -266,7 +266,7 @@ export class RemoteClusters {
   async #open(key: string, entry: Entry, config: InlineKubeconfig): Promise<void> {
     const { local, connect, metrics } = this.#parts
     const { name } = entry
-    if (config.warning !== '') local.means.log.warning(`cluster ${name}: ${config.warning}`)
+    if (config.warning !== '') local.env.log.warning(`cluster ${name}: ${config.warning}`)
     const api = await connect(config)
     if (this.#isClosed || this.#entries.get(key) !== entry) return
     entry.cluster = new RemoteCluster({
@@ -337,7 +337,7 @@ export class RemoteClusters {
   }
 
   #notify({ secret, name, problem }: Entry, fault: string): void {
-    const { events, means } = this.#parts.local
+    const { events, env } = this.#parts.local
     const { namespace, uid } = metadataOf(secret)
     const subject = {
       apiVersion: 'v1',
@@ -346,7 +346,7 @@ export class RemoteClusters {
       name,
       uid: String(uid),
     }
-    if (problem !== '') means.log.warning(`Secret ${name}: cluster not followed: ${problem}`)
+    if (problem !== '') env.log.warning(`Secret ${name}: cluster not followed: ${problem}`)
     events.record(subject, {
       type: fault === '' ? 'Normal' : 'Warning',
       reason: fault === '' ? 'RemoteClusterFollowed' : 'RemoteClusterFault',

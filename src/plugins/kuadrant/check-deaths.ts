@@ -119,7 +119,7 @@ async function mergeOffline(
   const { site, peering, zones } = options
   const peers = recallPeers(options)
   const clock = systemClock
-  const means = { clock, timers: NO_TIMERS, log: SILENT_LOG }
+  const env = { clock, timers: NO_TIMERS, log: SILENT_LOG }
   const quorum = new HealthQuorum({
     site,
     peers,
@@ -127,7 +127,7 @@ async function mergeOffline(
     holdDownMs: peering.probePeers?.holdDownMs ?? 0,
     memory: new QuorumMemory(clock),
     observer: undefined,
-    ...means,
+    ...env,
   })
   const merged = new MergedSource({
     zones: zones.map(printHost),
@@ -141,7 +141,7 @@ async function mergeOffline(
     peers,
     expiryMs: peering.expiryMs,
     quorum,
-    ...means,
+    ...env,
   })
   await merged.ready()
   const knowsOthers = peers.some(({ lastSeenMs }) => wasHeard(lastSeenMs))
@@ -156,9 +156,9 @@ function recallPeers({ site, peering }: PublishOptions): readonly PeerFollower[]
   const isReadable = peerCache !== undefined && (place === undefined || key !== undefined)
   const kind = cachedPeers(site, systemClock)
   const cached = isReadable ? readStateFile(peerCache.path, kind)?.peers : undefined
-  const means = { clock: systemClock, timers: NO_TIMERS, log: SILENT_LOG, random: () => 0 }
+  const env = { clock: systemClock, timers: NO_TIMERS, log: SILENT_LOG, random: () => 0 }
   return peers.map((peer) => {
-    const follower = new PeerFollower({ peer, key, ...means })
+    const follower = new PeerFollower({ peer, key, ...env })
     const known = cached?.get(follower.identity)
     if (known !== undefined) follower.recall(known)
     return follower

@@ -35,11 +35,11 @@ function stage(record: StoredRecord, site = '', sites: readonly (readonly string
   const lines: string[] = []
   const info = (line: string): void => void lines.push(line)
   const log = { debug: info, info, warning: info, error: info }
-  const means = { clock, timers, log }
+  const env = { clock, timers, log }
   const sitesOf = () => sites
-  const table = tableOf(source, { site, sitesOf, ...means })
+  const table = tableOf(source, { site, sitesOf, ...env })
   const { drains: drained } = table
-  const ramp = new SlowStart({ source, table, durationMs: 100_000, ...means })
+  const ramp = new SlowStart({ source, table, durationMs: 100_000, ...env })
   const batches: string[] = []
   table.subscribe((keys) => batches.push([...keys].join(' ')))
   const pass = async (milliseconds: number): Promise<void> => {

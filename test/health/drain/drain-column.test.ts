@@ -27,8 +27,8 @@ function stageAt(clock: FakeClock, path: string, records: readonly TestRecord[])
     computed.push(key)
     return []
   }
-  const means = { clock, timers, log }
-  const table = tableOf(source, { file, sitesOf, ...means })
+  const env = { clock, timers, log }
+  const table = tableOf(source, { file, sitesOf, ...env })
   const { drains: drained } = table
   const ramp = new SlowStart({
     source,

@@ -94,8 +94,8 @@ t.test('the time-out and the end of probing end the command and its children', a
     const timers = new FakeTimers()
     const abort = new AbortController()
     const { commands } = script('sleep 1000 & echo $$ $! > "$1.new"; mv "$1.new" "$1"; wait', file)
-    const means = { policy: LOCAL, readHeaders: undefined, commands, timers }
-    const prober = createProber({ ...means, resolve: async () => ({ kind: 'none' }) })
+    const env = { policy: LOCAL, readHeaders: undefined, commands, timers }
+    const prober = createProber({ ...env, resolve: async () => ({ kind: 'none' }) })
     const probing = prober(probeOf(CHECK), abort.signal)
     await until(() => existsSync(file), 'the command')
     const pids = readFileSync(file, 'utf8').trim().split(' ').map(Number)

@@ -35,8 +35,8 @@ async function begin(
     () => {},
     () => false,
   )
-  const means = { api, log, clock: new FakeClock(), timers, random: new Random(1), namespaces: [] }
-  const cluster = new Cluster(means, eventRecorder(means))
+  const env = { api, log, clock: new FakeClock(), timers, random: new Random(1), namespaces: [] }
+  const cluster = new Cluster(env, eventRecorder(env))
   cluster.start()
   let isSynced = false
   void cluster.synced().then(() => (isSynced = true))
@@ -91,8 +91,8 @@ t.test('records that share a name hear of health and annotations of each other',
     () => {},
     () => false,
   )
-  const means = { api, log, clock: new FakeClock(), timers, random: new Random(1), namespaces: [] }
-  const cluster = new Cluster(means, eventRecorder(means))
+  const env = { api, log, clock: new FakeClock(), timers, random: new Random(1), namespaces: [] }
+  const cluster = new Cluster(env, eventRecorder(env))
   t.teardown(() => cluster.close())
   const lists: Record<string, object[]> = {
     dnsrecords: [dnsRecord(), dnsRecord({ name: 'b' })],

@@ -41,10 +41,10 @@ class Stage {
       () => {},
       () => false,
     )
-    const means = { log, clock, timers: this.timers, random: new Random(1) }
+    const env = { log, clock, timers: this.timers, random: new Random(1) }
     const shape = { resource: RECORDS, namespaces: [], labelSelector: '' }
-    this.#records = new Informer({ ...means, ...shape, api: this.api })
-    this.#secrets = new Informer({ ...means, ...shape, api: new ApiDouble() })
+    this.#records = new Informer({ ...env, ...shape, api: this.api })
+    this.#secrets = new Informer({ ...env, ...shape, api: new ApiDouble() })
     this.cache = new ObjectCache(this.#records, clock)
     this.#records.start()
     t.teardown(() => this.#records.close())

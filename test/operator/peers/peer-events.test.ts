@@ -17,8 +17,8 @@ t.test('an Event says that an address of a peer goes down, and up again', async 
   cluster.put(dnsRecord({ name: 'one', spec: { endpoints: [own] } }))
   const recorded: string[] = []
   const events = {
-    record: ({ name }: { name: string }, happening: { reason: string; note: string }) => {
-      recorded.push(`${name} ${happening.reason}: ${happening.note}`)
+    record: ({ name }: { name: string }, details: { reason: string; note: string }) => {
+      recorded.push(`${name} ${details.reason}: ${details.note}`)
     },
   }
   const open = () => {

@@ -42,10 +42,10 @@ class Stage {
     const { api, clock, timers } = this
     const note = (text: string): number => this.lines.push(text)
     const log = { debug: () => {}, info: note, warning: note, error: note }
-    const means = { api, log, clock, timers, random: new Random(1) }
+    const env = { api, log, clock, timers, random: new Random(1) }
     const open = (resource: typeof RECORDS): Informer => {
       const trim = trimObject
-      const informer = new Informer({ ...means, resource, trim, labelSelector: '', namespaces: [] })
+      const informer = new Informer({ ...env, resource, trim, labelSelector: '', namespaces: [] })
       this.#informers.push(informer)
       informer.start()
       return informer
@@ -53,7 +53,7 @@ class Stage {
     const [records, probes] = [open(RECORDS), open(PROBES)]
     await Promise.all([records.synced(), probes.synced()])
     this.#probing = new ClusterProbing({
-      objects: new Objects({ ...means, fieldManager: 'sextant-operator' }),
+      objects: new Objects({ ...env, fieldManager: 'sextant-operator' }),
       records,
       probes,
       probe: isDisabled ? undefined : async () => this.outcome,
@@ -65,7 +65,7 @@ class Stage {
           this.events.push(`${type} ${reason} ${name}: ${note}`),
       },
       onResult: () => {},
-      ...means,
+      ...env,
     })
   }
 

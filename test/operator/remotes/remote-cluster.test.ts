@@ -75,8 +75,8 @@ class Stage {
       (line) => lines.push(line),
       () => false,
     )
-    const means = { log, clock, timers, random: new Random(1) }
-    const local = { ...means, api: this.#localApi, namespaces: [] }
+    const env = { log, clock, timers, random: new Random(1) }
+    const local = { ...env, api: this.#localApi, namespaces: [] }
     this.#local = new Cluster(local, eventRecorder(local))
     this.api.place = PLACE
   }

@@ -66,8 +66,8 @@ class OperatorFixture {
       },
       () => false,
     )
-    const means = { api, log, clock, timers, random: new Random(1) }
-    const local = { ...means, namespaces: [] }
+    const env = { api, log, clock, timers, random: new Random(1) }
+    const local = { ...env, namespaces: [] }
     this.#local = new Cluster(local, eventRecorder(local))
     this.#secrets = secrets
     this.clusters = new RemoteClusters({

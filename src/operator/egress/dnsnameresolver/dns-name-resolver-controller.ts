@@ -1,5 +1,5 @@
 import { type AskAddresses, askAddresses } from '../../../egress/resolver/ask-addresses.ts'
-import { type Controller, type ControllerMeans, SessionController } from '../../controller.ts'
+import { type Controller, type ControllerEnv, SessionController } from '../../controller.ts'
 import {
   DnsNameResolverSession,
   type DnsNameResolverSettings,
@@ -7,11 +7,11 @@ import {
 
 /** Looks up the names of DNSNameResolvers again, and removes dead addresses. */
 export function createDnsNameResolverController(
-  means: ControllerMeans,
+  env: ControllerEnv,
   settings: DnsNameResolverSettings,
   ask: AskAddresses = askAddresses,
 ): Controller {
-  const { registry } = means
+  const { registry } = env
   const names = registry.gauge('sextant_dnsnameresolver_names', 'Names that are looked up.')
   const servers = registry.gauge(
     'sextant_dnsnameresolver_servers',
@@ -45,7 +45,7 @@ export function createDnsNameResolverController(
     removed: (what: string, count: number) => removed.inc({ what }, count),
   }
   return new SessionController(() => {
-    session = new DnsNameResolverSession(means, settings, counts, ask)
+    session = new DnsNameResolverSession(env, settings, counts, ask)
     return session
   })
 }

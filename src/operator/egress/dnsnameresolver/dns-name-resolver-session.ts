@@ -19,7 +19,7 @@ import type { ListWatch } from '../../../kube/list-watch.ts'
 import { splitKey } from '../../../kube/object-key.ts'
 import { Objects } from '../../../kube/objects.ts'
 import { WorkQueue, type WorkResult } from '../../../kube/work-queue.ts'
-import type { ControllerMeans, ControllerSession } from '../../controller.ts'
+import type { ControllerEnv, ControllerSession } from '../../controller.ts'
 import { isDeleting } from '../../record/fields.ts'
 import { endWork } from '../end-work.ts'
 import { reasonOfKinds } from '../missing-kinds.ts'
@@ -71,7 +71,7 @@ interface Kind {
  * by their directive `egressfirewall`.
  */
 export class DnsNameResolverSession implements ControllerSession {
-  readonly #means: ControllerMeans
+  readonly #env: ControllerEnv
   readonly #settings: DnsNameResolverSettings
   readonly #counts: DnsNameResolverCounts
   readonly #client: Objects
@@ -88,17 +88,17 @@ export class DnsNameResolverSession implements ControllerSession {
   #cancelStart: () => void = () => {}
 
   constructor(
-    means: ControllerMeans,
+    env: ControllerEnv,
     settings: DnsNameResolverSettings,
     counts: DnsNameResolverCounts,
     ask: AskAddresses,
   ) {
-    this.#means = means
+    this.#env = env
     this.#settings = settings
     this.#counts = counts
-    this.#client = new Objects(means)
-    this.#faults = new FaultLog(means.log, means.clock)
-    this.#startMs = means.clock.now()
+    this.#client = new Objects(env)
+    this.#faults = new FaultLog(env.log, env.clock)
+    this.#startMs = env.clock.now()
     this.#kinds = NAME_KINDS.map(({ resource, kind }) => ({
       resource,
       kind,
@@ -108,7 +108,7 @@ export class DnsNameResolverSession implements ControllerSession {
     const label = `kubernetes.io/service-name=${name}`
     this.#slices = this.#informer(ENDPOINT_SLICES, namespace, label)
     this.#resolver = new Resolver({
-      ...means,
+      ...env,
       rules: { ...RESOLVER_RULES_DEFAULT, workers: LOOKUPS },
       familiesOf: () => [1, 2],
       servers: () => this.#servers,
@@ -117,7 +117,7 @@ export class DnsNameResolverSession implements ControllerSession {
       onResolved: (name, _, found) => this.#note(name, found),
     })
     this.#queue = new WorkQueue({
-      ...means,
+      ...env,
       what: 'dnsnameresolver',
       work: (key) => this.#reconcile(key),
       workers: WORKERS,
@@ -154,13 +154,13 @@ export class DnsNameResolverSession implements ControllerSession {
     for (const { informer } of this.#kinds) informer.close()
     this.#slices.close()
     this.#resolver.close()
-    await endWork(this.#queue, this.#client, this.#means.timers)
+    await endWork(this.#queue, this.#client, this.#env.timers)
   }
 
   #informer(resource: ApiResource, namespace: string, labelSelector: string): Informer {
-    const { log } = this.#means
+    const { log } = this.#env
     return new Informer({
-      ...this.#means,
+      ...this.#env,
       resource,
       namespaces: [namespace],
       labelSelector,
@@ -175,7 +175,7 @@ export class DnsNameResolverSession implements ControllerSession {
       this.#cancelStart()
       if (!this.#isClosed) this.#queue.start()
     }
-    this.#cancelStart = this.#means.timers.after(SERVERS_MS, begin)
+    this.#cancelStart = this.#env.timers.after(SERVERS_MS, begin)
     this.#slices.start()
     for (const { informer } of this.#kinds) informer.start()
     void this.#slices.synced().then(() => {
@@ -219,7 +219,7 @@ export class DnsNameResolverSession implements ControllerSession {
     for (const { kind } of found) this.#counts.lookup(kind)
     const tracked = this.#names.get(name)
     if (tracked === undefined) return
-    const { clock } = this.#means
+    const { clock } = this.#env
     const nowMs = clock.now()
     const times = { nowMs, offsetMs: nowMs - clock.monotonic() }
     const addresses = [...tracked.objects.values()].flat()
@@ -230,7 +230,7 @@ export class DnsNameResolverSession implements ControllerSession {
 
   #schedule({ name, objects, state }: TrackedName): void {
     const dueMs = lookupDue([...objects.values()].flat(), state, this.#startMs)
-    const { clock } = this.#means
+    const { clock } = this.#env
     if (dueMs === undefined) this.#resolver.want(name)
     else this.#resolver.schedule(name, clock.monotonic() + dueMs - clock.now())
   }
@@ -248,7 +248,7 @@ export class DnsNameResolverSession implements ControllerSession {
     this.#checkName(key, found)
     this.#track(key, [own, ...names])
     const stateOf = (dnsName: string) => this.#names.get(dnsName)?.state ?? NOT_ASKED
-    const nowMs = this.#means.clock.now()
+    const nowMs = this.#env.clock.now()
     const removal = planRemoval(names, stateOf, nowMs, this.#startMs)
     if (removal.addresses.size > 0 || removal.names.size > 0) {
       await this.#remove(key, found, removal)
@@ -268,8 +268,8 @@ export class DnsNameResolverSession implements ControllerSession {
     }
     const { namespace, name } = splitKey(key.slice(resource.plural.length + 1))
     const fault = `dnsnameresolver ${namespace}/${name}: spec.name: ${selector}`
-    if (!this.#means.mayWrite() || !this.#faults.report(key, fault)) return
-    this.#means.events.record(subjectOf(resource, kind, object), invalidName(selector))
+    if (!this.#env.mayWrite() || !this.#faults.report(key, fault)) return
+    this.#env.events.record(subjectOf(resource, kind, object), invalidName(selector))
   }
 
   /** Undefined = there is no such object any more. */
@@ -296,7 +296,7 @@ export class DnsNameResolverSession implements ControllerSession {
     { resource, kind, object }: Kind & { readonly object: ApiObject },
     removal: StatusRemoval,
   ): Promise<void> {
-    const { log, mayWrite } = this.#means
+    const { log, mayWrite } = this.#env
     if (!mayWrite()) return
     const { namespace, name } = splitKey(key.slice(resource.plural.length + 1))
     // Another writer may have renewed what is removed here.
@@ -330,7 +330,7 @@ export class DnsNameResolverSession implements ControllerSession {
     { reason, note }: { readonly reason: string; readonly note: string },
   ): void {
     const subject = subjectOf(resource, kind, object)
-    this.#means.log.warning(`dnsnameresolver ${subject.namespace}/${subject.name}: ${note}`)
-    this.#means.events.record(subject, { type: 'Warning', reason, action: 'RemoveDead', note })
+    this.#env.log.warning(`dnsnameresolver ${subject.namespace}/${subject.name}: ${note}`)
+    this.#env.events.record(subject, { type: 'Warning', reason, action: 'RemoveDead', note })
   }
 }

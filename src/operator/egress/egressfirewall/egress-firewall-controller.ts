@@ -1,12 +1,12 @@
-import { type Controller, type ControllerMeans, SessionController } from '../../controller.ts'
+import { type Controller, type ControllerEnv, SessionController } from '../../controller.ts'
 import { EgressFirewallSession, type EgressFirewallSettings } from './egress-firewall-session.ts'
 
 /** Gives each DNS name of the EgressFirewalls a DNSNameResolver. */
 export function createEgressFirewallController(
-  means: ControllerMeans,
+  env: ControllerEnv,
   settings: EgressFirewallSettings,
 ): Controller {
-  const { registry } = means
+  const { registry } = env
   const names = registry.gauge(
     'sextant_egressfirewall_names',
     'DNS names that EgressFirewalls use.',
@@ -27,7 +27,7 @@ export function createEgressFirewallController(
     faulty.set(session?.faults ?? 0)
   })
   return new SessionController(() => {
-    session = new EgressFirewallSession(means, settings, (kind) => writes.inc({ kind }))
+    session = new EgressFirewallSession(env, settings, (kind) => writes.inc({ kind }))
     return session
   })
 }

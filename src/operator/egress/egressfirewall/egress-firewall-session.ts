@@ -5,7 +5,7 @@ import { Informer } from '../../../kube/informer.ts'
 import type { ListWatch } from '../../../kube/list-watch.ts'
 import { isAlreadyThere, Objects } from '../../../kube/objects.ts'
 import { WorkQueue } from '../../../kube/work-queue.ts'
-import type { ControllerMeans, ControllerSession } from '../../controller.ts'
+import type { ControllerEnv, ControllerSession } from '../../controller.ts'
 import { itemsOf, mappingOf, metadataOf } from '../../record/fields.ts'
 import { endWork } from '../end-work.ts'
 import { chooseObject, dnsNameOf, NameObjects, subjectOf } from '../name-objects.ts'
@@ -37,7 +37,7 @@ type CountWrite = (kind: 'create' | 'delete') => void
  * state, whatever the order of the events.
  */
 export class EgressFirewallSession implements ControllerSession {
-  readonly #means: ControllerMeans
+  readonly #env: ControllerEnv
   readonly #settings: EgressFirewallSettings
   readonly #count: CountWrite
   readonly #client: Objects
@@ -52,13 +52,13 @@ export class EgressFirewallSession implements ControllerSession {
   readonly #queue: WorkQueue
   #isClosed = false
 
-  constructor(means: ControllerMeans, settings: EgressFirewallSettings, count: CountWrite) {
-    this.#means = means
+  constructor(env: ControllerEnv, settings: EgressFirewallSettings, count: CountWrite) {
+    this.#env = env
     this.#settings = settings
     this.#count = count
-    this.#client = new Objects(means)
+    this.#client = new Objects(env)
     this.#firewalls = new Informer({
-      ...means,
+      ...env,
       resource: EGRESS_FIREWALLS,
       // A name that is in use anywhere must not be deleted.
       namespaces: [],
@@ -66,14 +66,14 @@ export class EgressFirewallSession implements ControllerSession {
       trim: trimFirewall,
     })
     this.#resolvers = new Informer({
-      ...means,
+      ...env,
       resource: settings.nameKind.resource,
       namespaces: [settings.namespace],
       labelSelector: '',
       trim: trimResolver,
     })
     this.#queue = new WorkQueue({
-      ...means,
+      ...env,
       what: 'egressfirewall',
       work: async (dnsName) => void (await this.#reconcile(dnsName)),
       workers: WORKERS,
@@ -104,7 +104,7 @@ export class EgressFirewallSession implements ControllerSession {
     this.#isClosed = true
     this.#firewalls.close()
     this.#resolvers.close()
-    await endWork(this.#queue, this.#client, this.#means.timers)
+    await endWork(this.#queue, this.#client, this.#env.timers)
   }
 
   async #start(): Promise<void> {
@@ -165,9 +165,9 @@ export class EgressFirewallSession implements ControllerSession {
   #report(key: string, firewall: ApiObject, reason: string, note: string): void {
     if (this.#faults.get(key) === note) return
     this.#faults.set(key, note)
-    this.#means.log.warning(`egressfirewall ${key}: ${note}`)
+    this.#env.log.warning(`egressfirewall ${key}: ${note}`)
     const subject = subjectOf(EGRESS_FIREWALLS, 'EgressFirewall', firewall)
-    this.#means.events.record(subject, { type: 'Warning', reason, action: 'ReadRules', note })
+    this.#env.events.record(subject, { type: 'Warning', reason, action: 'ReadRules', note })
   }
 
   async #reconcile(dnsName: string): Promise<void> {
@@ -205,7 +205,7 @@ export class EgressFirewallSession implements ControllerSession {
   async #createAs(name: string, dnsName: string): Promise<ApiObject | undefined> {
     const { namespace, nameKind } = this.#settings
     const { kind, resource } = nameKind
-    if (!this.#means.mayWrite()) return undefined
+    if (!this.#env.mayWrite()) return undefined
     const { group, version } = resource
     try {
       await this.#client.create(resource, namespace, {
@@ -223,12 +223,12 @@ export class EgressFirewallSession implements ControllerSession {
     }
     this.#count('create')
     this.#chosen.set(dnsName, name)
-    this.#means.log.info(`egressfirewall: created ${kind} ${namespace}/${name}: ${dnsName}`)
+    this.#env.log.info(`egressfirewall: created ${kind} ${namespace}/${name}: ${dnsName}`)
     return undefined
   }
 
   async #delete(object: ApiObject): Promise<void> {
-    if (!this.#means.mayWrite()) return
+    if (!this.#env.mayWrite()) return
     const { namespace, nameKind } = this.#settings
     const { kind, resource } = nameKind
     const [name, uid] = [textOf(object.metadata, 'name'), textOf(object.metadata, 'uid')]
@@ -236,7 +236,7 @@ export class EgressFirewallSession implements ControllerSession {
     if (!(await this.#client.delete(ref, { uid }))) return
     this.#count('delete')
     const dnsName = dnsNameOf(object)
-    this.#means.log.info(`egressfirewall: deleted ${kind} ${namespace}/${name}: ${dnsName}`)
+    this.#env.log.info(`egressfirewall: deleted ${kind} ${namespace}/${name}: ${dnsName}`)
   }
 }
 

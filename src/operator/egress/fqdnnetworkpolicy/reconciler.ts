@@ -22,7 +22,7 @@ import {
 } from '../../../egress/sinks/network-policy/network-policy-sink.ts'
 import { ApiError, type ApiObject, isObject, textOf } from '../../../kube/api.ts'
 import type { EventRecorder } from '../../../kube/event-recorder.ts'
-import type { Happening } from '../../../kube/event-series.ts'
+import type { EventDetails } from '../../../kube/event-series.ts'
 import { isNotFound, type Objects } from '../../../kube/objects.ts'
 import type { WorkResult } from '../../../kube/work-queue.ts'
 import { NotLeadingError } from '../../cluster/api-writer.ts'
@@ -310,9 +310,9 @@ export class FqdnReconciler {
     this.#record(policy, { type: 'Warning', reason, action: 'Apply', note })
   }
 
-  #record({ api, namespace, name, uid }: FqdnPolicy, happening: Happening): void {
+  #record({ api, namespace, name, uid }: FqdnPolicy, details: EventDetails): void {
     const apiVersion = `${api.group}/${api.version}`
-    this.#parts.events.record({ apiVersion, kind: KIND, namespace, name, uid }, happening)
+    this.#parts.events.record({ apiVersion, kind: KIND, namespace, name, uid }, details)
   }
 
   /**

@@ -8,7 +8,7 @@ import { Objects } from '../../../kube/objects.ts'
 import { WorkQueue, type WorkResult } from '../../../kube/work-queue.ts'
 import { NotLeadingError } from '../../cluster/api-writer.ts'
 import { ObjectCache } from '../../cluster/object-cache.ts'
-import type { ControllerMeans, ControllerSession } from '../../controller.ts'
+import type { ControllerEnv, ControllerSession } from '../../controller.ts'
 import { FIELD_MANAGER } from '../../record/fields.ts'
 import { type DnsServers, FileServers, ServiceServers } from './dns-servers.ts'
 import { Lookups } from './lookups.ts'
@@ -35,7 +35,7 @@ const CLOSE_MS = 5000
  *                             └── TTL ────┘
  */
 export class FqdnSession implements ControllerSession {
-  readonly #means: ControllerMeans
+  readonly #env: ControllerEnv
   readonly #objects: Objects
   readonly #policies: ReadonlyMap<FqdnApi, Informer>
   readonly #networkPolicies: Informer
@@ -47,9 +47,9 @@ export class FqdnSession implements ControllerSession {
   readonly #stopCollecting: () => void
   #serverReason = ''
 
-  constructor(means: ControllerMeans, settings: FqdnSettings) {
-    this.#means = means
-    this.#objects = new Objects({ ...means, fieldManager: FIELD_MANAGER })
+  constructor(env: ControllerEnv, settings: FqdnSettings) {
+    this.#env = env
+    this.#objects = new Objects({ ...env, fieldManager: FIELD_MANAGER })
     this.#policies = new Map(FQDN_APIS.map((api) => [api, this.#informer(api)]))
     this.#networkPolicies = this.#informer(NETWORK_POLICIES)
     const { source, overTcp } = settings.dns
@@ -60,10 +60,10 @@ export class FqdnSession implements ControllerSession {
       const onChange = (isNew: boolean): void => this.#onServers(isNew)
       this.#servers = new ServiceServers(this.#slices, `${namespace}/${name}`, overTcp, onChange)
     } else {
-      this.#servers = new FileServers(source.path, means.clock)
+      this.#servers = new FileServers(source.path, env.clock)
     }
-    const metrics = new FqdnMetrics(means.registry)
-    const { clock, timers, random, log } = means
+    const metrics = new FqdnMetrics(env.registry)
+    const { clock, timers, random, log } = env
     this.#lookups = new Lookups({
       servers: this.#servers,
       settings,
@@ -84,9 +84,9 @@ export class FqdnSession implements ControllerSession {
       grants: new GrantReader(this.#lookups, settings, clock),
       expirationMs: settings.ipExpirationMs,
       objects: this.#objects,
-      events: means.events,
+      events: env.events,
       metrics,
-      mayWrite: means.mayWrite,
+      mayWrite: env.mayWrite,
     })
     this.#queue = new WorkQueue({
       what: 'fqdnnetworkpolicies',
@@ -139,7 +139,7 @@ export class FqdnSession implements ControllerSession {
   async close(): Promise<void> {
     this.#stopCollecting()
     // An API server that does not respond must not hold up the end of the process.
-    const cancel = this.#means.timers.after(CLOSE_MS, () => this.#objects.close())
+    const cancel = this.#env.timers.after(CLOSE_MS, () => this.#objects.close())
     await this.#queue.close()
     this.#lookups.close()
     await this.#flush()
@@ -155,10 +155,10 @@ export class FqdnSession implements ControllerSession {
 
   #informer(
     resource: ApiResource,
-    namespaces: readonly string[] = this.#means.namespaces,
+    namespaces: readonly string[] = this.#env.namespaces,
     labelSelector = '',
   ): Informer {
-    return new Informer({ ...this.#means, namespaces, resource, labelSelector })
+    return new Informer({ ...this.#env, namespaces, resource, labelSelector })
   }
 
   #watch(): void {
@@ -206,7 +206,7 @@ export class FqdnSession implements ControllerSession {
 
   /** Stores what has changed since the last status writes, as far as there is time. */
   async #flush(): Promise<void> {
-    const { clock, log, mayWrite } = this.#means
+    const { clock, log, mayWrite } = this.#env
     const keys = [...this.#reconciler.keys()]
     const endMs = clock.monotonic() + FLUSH_MS
     const guarded = guarding(log, 'Writing the status of FQDNNetworkPolicies')

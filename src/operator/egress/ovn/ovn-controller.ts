@@ -1,14 +1,14 @@
-import { type Controller, type ControllerMeans, SessionController } from '../../controller.ts'
+import { type Controller, type ControllerEnv, SessionController } from '../../controller.ts'
 import { OvnMetrics } from './ovn-metrics.ts'
 import { OvnSession } from './ovn-session.ts'
 import type { OvnSettings } from './ovn-settings.ts'
 
 /** Publishes the addresses of DNSNameResolvers as address sets of OVN Northbound. */
-export function createOvnController(means: ControllerMeans, settings: OvnSettings): Controller {
+export function createOvnController(env: ControllerEnv, settings: OvnSettings): Controller {
   let session: OvnSession | undefined
-  const metrics = new OvnMetrics(means.registry, () => session)
+  const metrics = new OvnMetrics(env.registry, () => session)
   return new SessionController(() => {
-    session = new OvnSession(means, settings, metrics)
+    session = new OvnSession(env, settings, metrics)
     return session
   })
 }

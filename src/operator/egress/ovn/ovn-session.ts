@@ -9,13 +9,13 @@ import {
 import { grantsOfPublished } from '../../../egress/sinks/ovn/published-grants.ts'
 import { SinkFeed, type SinkUpdate } from '../../../egress/sinks/sink-feed.ts'
 import { type ApiObject, textOf } from '../../../kube/api.ts'
-import type { Happening } from '../../../kube/event-series.ts'
+import type { EventDetails } from '../../../kube/event-series.ts'
 import { Informer } from '../../../kube/informer.ts'
 import type { ListWatch } from '../../../kube/list-watch.ts'
 import { keyOf } from '../../../kube/object-key.ts'
 import { OvsdbClient } from '../../../ovsdb/client.ts'
 import { OvsdbError } from '../../../ovsdb/connection.ts'
-import type { ControllerMeans, ControllerSession } from '../../controller.ts'
+import type { ControllerEnv, ControllerSession } from '../../controller.ts'
 import { itemsOf, mappingOf, metadataOf, textsOf } from '../../record/fields.ts'
 import { chooseObject, dnsNameOf, invalidName, NameObjects, subjectOf } from '../name-objects.ts'
 import type { NameKind } from '../resources.ts'
@@ -34,7 +34,7 @@ const DATABASE = 'OVN_Northbound'
  * Sets without a DNSNameResolver are deleted once these were listed.
  */
 export class OvnSession implements ControllerSession {
-  readonly #means: ControllerMeans
+  readonly #env: ControllerEnv
   readonly #metrics: OvnMetrics
   readonly #nameKind: NameKind
   readonly #rules: AddressRules
@@ -57,24 +57,24 @@ export class OvnSession implements ControllerSession {
   #sweepFault = ''
   #isClosed = false
 
-  constructor(means: ControllerMeans, settings: OvnSettings, metrics: OvnMetrics) {
+  constructor(env: ControllerEnv, settings: OvnSettings, metrics: OvnMetrics) {
     const { owner, families, namespace } = settings
-    this.#means = means
+    this.#env = env
     this.#metrics = metrics
     this.#nameKind = settings.nameKind
     this.#rules = new AddressRules(settings.clusterNetworks, settings.allowedNetworks)
-    this.#faults = new FaultLog(means.log, means.clock)
+    this.#faults = new FaultLog(env.log, env.clock)
     // Any number of denied addresses must not hide a fault.
-    this.#omissions = new FaultLog(means.log, means.clock)
+    this.#omissions = new FaultLog(env.log, env.clock)
     this.#informer = new Informer({
-      ...means,
+      ...env,
       resource: settings.nameKind.resource,
       namespaces: [namespace],
       labelSelector: '',
       trim: trimResolver,
     })
     this.#client = new OvsdbClient({
-      ...means,
+      ...env,
       remotes: settings.remotes,
       tls: settings.tls,
       database: DATABASE,
@@ -83,7 +83,7 @@ export class OvnSession implements ControllerSession {
       onSync: () => this.#sink.onSync(),
     })
     this.#sink = new AddressSetSink({
-      ...means,
+      ...env,
       database: this.#database(),
       owner,
       families,
@@ -92,12 +92,12 @@ export class OvnSession implements ControllerSession {
         this.#feed.resync(selector)
       },
       onSweep: (fault) => {
-        if (fault !== '' && fault !== this.#sweepFault) means.log.warning(`ovn: sweep: ${fault}`)
+        if (fault !== '' && fault !== this.#sweepFault) env.log.warning(`ovn: sweep: ${fault}`)
         this.#sweepFault = fault
       },
     })
     this.#feed = new SinkFeed({
-      ...means,
+      ...env,
       apply: (update) => this.#apply(update),
       onFault: (fault) => {
         this.#feedFault = fault
@@ -210,24 +210,24 @@ export class OvnSession implements ControllerSession {
   #reportDenied(object: ApiObject, dnsName: string, denied: ReadonlyMap<string, Denial>): void {
     for (const [address, denial] of denied) {
       const note = `${dnsName}: ${address} is ${DENIAL_TEXTS[denial]}`
-      const happening = { type: 'Warning', reason: 'AddressDenied', action: 'Publish' } as const
-      this.#reportOmission(`${dnsName} ${address}`, object, { ...happening, note })
+      const details = { type: 'Warning', reason: 'AddressDenied', action: 'Publish' } as const
+      this.#reportOmission(`${dnsName} ${address}`, object, { ...details, note })
     }
   }
 
-  #reportOmission(thing: string, object: ApiObject, happening: Happening): void {
-    if (!this.#means.mayWrite()) return
-    const line = `ovn: ${this.#nameKind.kind} ${keyOf(object)}: ${happening.note}`
-    if (this.#omissions.report(thing, line)) this.#record(object, happening)
+  #reportOmission(thing: string, object: ApiObject, details: EventDetails): void {
+    if (!this.#env.mayWrite()) return
+    const line = `ovn: ${this.#nameKind.kind} ${keyOf(object)}: ${details.note}`
+    if (this.#omissions.report(thing, line)) this.#record(object, details)
   }
 
-  #record(object: ApiObject, happening: Happening): void {
+  #record(object: ApiObject, details: EventDetails): void {
     const { resource, kind } = this.#nameKind
-    this.#means.events.record(subjectOf(resource, kind, object), happening)
+    this.#env.events.record(subjectOf(resource, kind, object), details)
   }
 
   async #apply(update: SinkUpdate): Promise<string> {
-    const { clock } = this.#means
+    const { clock } = this.#env
     const startMs = clock.monotonic()
     const fault = await this.#sink.apply(update)
     if (update.isGone || this.#isClosed) return fault
@@ -244,7 +244,7 @@ export class OvnSession implements ControllerSession {
       return
     }
     // A lost connection or lease concerns all names, and is reported elsewhere.
-    if (this.#client.reason !== '' || !this.#means.mayWrite()) return
+    if (this.#client.reason !== '' || !this.#env.mayWrite()) return
     if (this.#reported.get(dnsName) === fault) return
     const object = this.#objects
       .of(dnsName)
@@ -252,8 +252,8 @@ export class OvnSession implements ControllerSession {
     if (object === undefined) return
     this.#reported.set(dnsName, fault)
     this.#faults.report(dnsName, `ovn: ${dnsName}: ${fault}; retrying`)
-    const happening = { type: 'Warning', reason: 'AddressSetFailed', action: 'Publish' } as const
-    this.#record(object, { ...happening, note: fault })
+    const details = { type: 'Warning', reason: 'AddressSetFailed', action: 'Publish' } as const
+    this.#record(object, { ...details, note: fault })
   }
 
   /** The database, for writes of a leader. */
@@ -261,7 +261,7 @@ export class OvnSession implements ControllerSession {
     return {
       rows: () => this.#client.rows,
       transact: async (operations) => {
-        if (!this.#means.mayWrite()) throw new OvsdbError('', 'this operator is not the leader')
+        if (!this.#env.mayWrite()) throw new OvsdbError('', 'this operator is not the leader')
         try {
           const results = await this.#client.transact(operations)
           this.#metrics.countTransaction('committed')

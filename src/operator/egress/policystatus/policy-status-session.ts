@@ -7,7 +7,7 @@ import type { ListWatch } from '../../../kube/list-watch.ts'
 import { splitKey } from '../../../kube/object-key.ts'
 import { Objects } from '../../../kube/objects.ts'
 import { WorkQueue } from '../../../kube/work-queue.ts'
-import type { ControllerMeans, ControllerSession } from '../../controller.ts'
+import type { ControllerEnv, ControllerSession } from '../../controller.ts'
 import { isDeleting, itemsOf, mappingOf } from '../../record/fields.ts'
 import { type Condition, printConditions } from '../../status/conditions.ts'
 import { endWork } from '../end-work.ts'
@@ -32,19 +32,19 @@ interface Kind {
  * all of its egress rules. All agents read a policy in the same way, so one program writes for all of them.
  */
 export class PolicyStatusSession implements ControllerSession {
-  readonly #means: ControllerMeans
+  readonly #env: ControllerEnv
   readonly #client: Objects
   readonly #kinds: readonly Kind[]
   readonly #queue: WorkQueue
 
-  constructor(means: ControllerMeans) {
-    this.#means = means
-    this.#client = new Objects(means)
-    const { log } = means
+  constructor(env: ControllerEnv) {
+    this.#env = env
+    this.#client = new Objects(env)
+    const { log } = env
     this.#kinds = KINDS.map((kind) => ({
       kind,
       informer: new Informer({
-        ...means,
+        ...env,
         resource: kind.resource,
         equalVersions: kind.equalVersions,
         namespaces: [],
@@ -54,7 +54,7 @@ export class PolicyStatusSession implements ControllerSession {
       }),
     }))
     this.#queue = new WorkQueue({
-      ...means,
+      ...env,
       what: 'policystatus',
       work: async (key) => void (await this.#reconcile(key)),
       workers: WORKERS,
@@ -81,7 +81,7 @@ export class PolicyStatusSession implements ControllerSession {
 
   async close(): Promise<void> {
     for (const { informer } of this.#kinds) informer.close()
-    await endWork(this.#queue, this.#client, this.#means.timers)
+    await endWork(this.#queue, this.#client, this.#env.timers)
   }
 
   async #reconcile(key: string): Promise<void> {
@@ -89,7 +89,7 @@ export class PolicyStatusSession implements ControllerSession {
     const found = this.#kinds.find(({ kind }) => kind.resource.plural === plural)
     const object = found?.informer.get(rest.join('/'))
     if (found === undefined || object === undefined || isDeleting(object)) return
-    const { clock, mayWrite } = this.#means
+    const { clock, mayWrite } = this.#env
     const { resource } = found.informer
     const present = itemsOf(mappingOf(object, 'status'), 'conditions')
     const before = present.find(({ type }) => type === CONDITION)

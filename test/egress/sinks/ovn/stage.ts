@@ -32,7 +32,7 @@ export class AddressSetStage {
   constructor(t: Test, server: NorthboundServer, families: readonly (1 | 2)[] = [1, 2]) {
     this.server = server
     const [clock, timers, owner] = [systemClock, systemTimers, 'sextant']
-    const means = {
+    const env = {
       clock,
       timers,
       random: new Random(1),
@@ -43,7 +43,7 @@ export class AddressSetStage {
       ),
     }
     this.client = new OvsdbClient({
-      ...means,
+      ...env,
       remotes: scanRemotes(server.remote)!,
       tls: undefined,
       database: 'OVN_Northbound',
@@ -72,7 +72,7 @@ export class AddressSetStage {
       },
     })
     const onFault = (fault: string): void => void this.faults.push(fault)
-    this.feed = new SinkFeed({ ...means, apply: (update) => this.sink.apply(update), onFault })
+    this.feed = new SinkFeed({ ...env, apply: (update) => this.sink.apply(update), onFault })
     t.teardown(() => {
       this.feed.close()
       this.sink.close()

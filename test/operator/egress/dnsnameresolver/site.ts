@@ -75,10 +75,10 @@ export class Site {
       () => true,
     )
     const { api, clock, registry } = this
-    const means = { api, clock, log, namespaces: [], timers: this.#timers, random: new Random(7) }
+    const env = { api, clock, log, namespaces: [], timers: this.#timers, random: new Random(7) }
     const mayWrite = (): boolean => this.mayWrite
     this.#controller = createDnsNameResolverController(
-      { ...means, events: eventRecorder(means), registry, mayWrite },
+      { ...env, events: eventRecorder(env), registry, mayWrite },
       { namespace: NAMESPACE, service: SERVICE },
       (query) => this.#ask(query),
     )

@@ -46,7 +46,7 @@ class Bench {
   }
 
   start(): Controller {
-    const means = {
+    const env = {
       api: this.api,
       namespaces: ['elsewhere'],
       log: this.#log,
@@ -56,8 +56,8 @@ class Bench {
     }
     const controller = createEgressFirewallController(
       {
-        ...means,
-        events: eventRecorder(means),
+        ...env,
+        events: eventRecorder(env),
         registry: this.registry,
         mayWrite: () => this.mayWrite,
       },

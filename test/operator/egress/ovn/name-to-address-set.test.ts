@@ -55,7 +55,7 @@ async function place(t: Test, properties: string) {
 `
   const database = await NorthboundServer.start(t)
   const remotes = scanRemotes(database.remote)!
-  const means = {
+  const env = {
     clock: systemClock,
     timers: systemTimers,
     random: new Random(7),
@@ -65,7 +65,7 @@ async function place(t: Test, properties: string) {
       () => false,
     ),
   }
-  const operator = { ...means, api: api.client(), namespaces: [] }
+  const operator = { ...env, api: api.client(), namespaces: [] }
   const controller = createOvnController(
     {
       ...operator,
@@ -96,7 +96,7 @@ async function place(t: Test, properties: string) {
     }
   }
   const reader = new OvsdbClient({
-    ...{ ...means, remotes, tls: undefined, database: 'OVN_Northbound' },
+    ...{ ...env, remotes, tls: undefined, database: 'OVN_Northbound' },
     monitored: monitoredRows(OWNER),
     onRow: (_, row) => look(row),
     // The server cuts a client whose thread was busy for 10 s, as this one is while it compiles.

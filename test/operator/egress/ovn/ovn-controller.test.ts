@@ -36,7 +36,7 @@ class Bench {
   private constructor(server: NorthboundServer, nameKind: NameKind) {
     this.server = server
     this.nameKind = nameKind
-    const means = {
+    const env = {
       api: this.api,
       namespaces: [],
       log: createLogger(
@@ -51,7 +51,7 @@ class Bench {
     const { registry } = this
     const mayWrite = (): boolean => this.mayWrite
     this.controller = createOvnController(
-      { ...means, events: eventRecorder(means), registry, mayWrite },
+      { ...env, events: eventRecorder(env), registry, mayWrite },
       {
         namespace: NAMESPACE,
         nameKind,

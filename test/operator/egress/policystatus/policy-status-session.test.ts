@@ -29,10 +29,10 @@ class Bench {
       () => true,
     )
     const { api, clock, timers } = this
-    const means = { api, namespaces: [], log, clock, timers, random: new Random(7) }
+    const env = { api, namespaces: [], log, clock, timers, random: new Random(7) }
     this.session = new PolicyStatusSession({
-      ...means,
-      events: eventRecorder(means),
+      ...env,
+      events: eventRecorder(env),
       registry: new MetricsRegistry(),
       mayWrite: () => this.mayWrite,
     })
