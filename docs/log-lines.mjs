@@ -11,7 +11,7 @@ const AREAS = [
   ],
   [
     'Faults of the program and the system',
-    'telemetry persist api plugins/admin plugins/errors plugins/rrl',
+    'base api plugins/admin plugins/errors plugins/rrl',
   ],
   ['Zones from files', 'authority plugins/auto plugins/file plugins/hosts'],
   ['Zone transfers', 'plugins/secondary plugins/transfer'],
@@ -20,7 +20,7 @@ const AREAS = [
     'publish sources health/drain health/shift plugins/kuadrant plugins/geoip',
   ],
   ['Kubernetes', 'kube cluster-dns authority/cluster plugins/egressfirewall'],
-  ['Peers and health', 'peering health plugins/health publish/site-deaths'],
+  ['Peers and health', 'peering health plugins/health publish/peers'],
   ['Operator', 'operator cli/serve-operator cli/notify-port'],
   ['Controllers for egress policies', 'operator/egress egress ovsdb cli/egress-controllers'],
   ['Node agent', 'egress/agent egress/sinks/nft plugins/egress/'],
