@@ -37,7 +37,7 @@ export const EGRESS_FLAGS = [
 ]
 
 /** A DNS label (RFC 1123 section 2.1). */
-const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
+export const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 
 /** Reads the values of EGRESS_FLAGS. Throws BadValue. */
 export function readEgressArgs(get: Get): EgressArgs {

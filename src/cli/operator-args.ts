@@ -11,7 +11,13 @@ import { scanSilentSite } from '../peering/silent-sites.ts'
 import { isSite } from '../peering/site-name.ts'
 import { type HostShare, scanShare } from '../records/host-share.ts'
 import { type CommandArgs, defaultsOf, flagsOf, refuseWords, scanFlags } from './args.ts'
-import { CONTROLLERS, EGRESS_FLAGS, type EgressArgs, readEgressArgs } from './egress-args.ts'
+import {
+  CONTROLLERS,
+  EGRESS_FLAGS,
+  type EgressArgs,
+  NAMESPACE,
+  readEgressArgs,
+} from './egress-args.ts'
 import { BadValue, boolean, duration, type Get, networks, wordsOf } from './flag-values.ts'
 import { zapLevel } from './fqdn-flags.ts'
 
@@ -131,7 +137,7 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
     notifyAddresses: notifyAddresses('notify-bind-address', get),
     kubeconfig: get('kubeconfig'),
     context: get('context'),
-    namespaces: wordsOf(get('watch-namespaces')),
+    namespaces: namespaces('watch-namespaces', get),
     level: level(zapLevel(get) || get('log-level')),
     controllers: controllers(get),
     egress: readEgressArgs(get),
@@ -160,6 +166,12 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
       identity: `${env.POD_NAME || hostname()}_${randomUUID()}`,
     },
   }
+}
+
+function namespaces(name: string, get: Get): readonly string[] {
+  const names = wordsOf(get(name))
+  if (names.every((one) => NAMESPACE.test(one))) return names
+  throw new BadValue(name, get(name), 'a comma list of names of namespaces')
 }
 
 function controllers(get: Get): ReadonlySet<string> {

@@ -165,6 +165,10 @@ t.test('invalid values are refused', (t) => {
     },
     { given: ['--remote-removal-timeout=0'], want: /must be a duration/ },
     { given: ['--cluster-leave-time=never'], want: /must be a duration/ },
+    {
+      given: ['--watch-namespaces=a,Team_B'],
+      want: /invalid value "a,Team_B" for --watch-namespaces: must be a comma list of names/,
+    },
     { given: ['--controllers=dnsrecord,x'], want: /invalid value "dnsrecord,x" for --controllers/ },
     { given: ['--zap-encoder=xml'], want: /for --zap-encoder: must be one of json, console/ },
     { given: ['--zap-stacktrace-level=2'], want: /for --zap-stacktrace-level: must be one of/ },
