@@ -21,7 +21,7 @@ export const EXPLAIN: CommandArgs = {
   flags: [
     ...flagsOf(`
       --client ADDR | (127.0.0.1 if --subnet is given) | source address of the query
-      --subnet CIDR | | EDNS Client Subnet of the query; a single address env /32 or /128
+      --subnet CIDR | | EDNS Client Subnet of the query; a single address means /32 or /128
     `),
     ...COREFILE_FLAGS,
     ...flagsOf(`

@@ -46,7 +46,7 @@ export const QUERY: CommandArgs = {
     +recurse, +rec | on | set the RD bit
     +nsid | off | request the name server identifier
     +short | off | print only the data of the answers
-    +subnet CIDR | | send EDNS Client Subnet; a single address env /32 or /128, and 0 env 0.0.0.0/0
+    +subnet CIDR | | send EDNS Client Subnet; a single address means /32 or /128, and 0 means 0.0.0.0/0
     +time, +timeout N | ${DEFAULTS.timeoutSeconds} | seconds for each try, 1 to 60
     +tries N | ${DEFAULTS.tries} | tries over UDP, 1 to 10
   `),
