@@ -36,7 +36,7 @@ export interface HealthView {
   readonly isChanging?: boolean
   /**
    * Calls `listener` with the keys of records whose rows changed, once per batch of changes or part of one; returns
-   * the function that unsubscribes it. A listener that read a record since then knows the change.
+   * the function that unsubscribes it. A listener that has read the row after the change need not read it again.
    */
   subscribe(listener: Listener): () => void
 }
@@ -72,7 +72,7 @@ export class HealthTable implements HealthView {
 
   constructor({ found, onClose = () => {}, ...options }: HealthTableOptions) {
     this.#found = found
-    const onChange = (keys: ReadonlySet<string>): void => this.#take(new Set(keys))
+    const onChange = (keys: ReadonlySet<string>): void => this.change(keys)
     this.drains = new DrainColumn({ ...options, onChange })
     this.#stops = [...found.map((one) => one.subscribe(onChange)), onClose]
   }
@@ -135,7 +135,15 @@ export class HealthTable implements HealthView {
     return () => this.#followers.delete(follower)
   }
 
-  /** Notifies the readers that derived columns of these records changed. */
+  /** Notifies followers, then readers, that facts of these records changed, or may have since readers heard of them. */
+  change(keys: ReadonlySet<string>): void {
+    if (keys.size === 0) return
+    const all = new Set(keys)
+    for (const follower of this.#followers) follower(all)
+    this.announce(all)
+  }
+
+  /** Notifies the readers that only derived columns of these records changed. */
   announce(keys: ReadonlySet<string>): void {
     if (keys.size > 0) for (const reader of this.#readers) reader(keys)
   }
@@ -145,11 +153,6 @@ export class HealthTable implements HealthView {
     for (const stop of this.#stops) stop()
     this.#followers.clear()
     this.#readers.clear()
-  }
-
-  #take(keys: Set<string>): void {
-    for (const follower of this.#followers) follower(keys)
-    this.announce(keys)
   }
 
   #healthOf(key: string): RecordHealth {

@@ -90,7 +90,7 @@ export class PeerData {
     return this.#generation === 'v1' ? this.polled.count : this.#zone.count
   }
 
-  /** Number of endpoints that its zone has or, for v1, had. */
+  /** Number of endpoints of its last transferred zone. */
   get zoneCount(): number {
     return this.#zone.count
   }
@@ -194,7 +194,7 @@ export class PeerData {
     return hosts
   }
 
-  /** Notes a serial without its zone. */
+  /** Notes the serial of a version that is not transferred. */
   skipTo(serial: number): void {
     this.#serial = serial
   }

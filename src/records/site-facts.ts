@@ -214,8 +214,9 @@ function scanFlags(
   if (typeof undated !== 'boolean') return 'undated must be true or false'
   if (typeof partial !== 'boolean') return 'partial must be true or false'
   if (typeof checked !== 'boolean') return 'checked must be true or false'
-  const known = LACKS.find((one) => one === lacks)
-  if (lacks !== known) return `lacks must be one of ${LACKS.join(', ')}`
+  if (lacks !== undefined && typeof lacks !== 'string') return 'lacks must be a text'
+  // A later version may know more of them. They are only for people.
+  const known = LACKS.find((one) => one === lacks) ?? (lacks === undefined ? undefined : LACKS[0])
   return {
     ...(known === undefined ? {} : { lacks: known }),
     ...(undated ? { isUndated: true } : {}),

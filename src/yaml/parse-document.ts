@@ -106,7 +106,7 @@ function findLostAlias(document: Document): { message: string; at: number } | un
   })
   if (lost === undefined) return undefined
   const name = `*${lost.source}`
-  const message = `${name} without quotes is an alias, which no anchor defines; write "${name}"`
+  const message = `${name} without quotes is an alias of YAML, and no anchor before it has this name; write "${name}"`
   return { message, at: lost.range?.[0] ?? 0 }
 }
 

@@ -120,7 +120,7 @@ t.test('a wildcard without quotes is an error with its line and the fix', async 
   const { code, errors } = await run(t, { 'a.yaml': lines.join('\n') })
   t.equal(code, 1)
   t.strictSame(errors, [
-    `a.yaml:${line}: *.example.com without quotes is an alias, which no anchor defines; write "*.example.com"`,
+    `a.yaml:${line}: *.example.com without quotes is an alias of YAML, and no anchor before it has this name; write "*.example.com"`,
   ])
 })
 

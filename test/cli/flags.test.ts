@@ -53,7 +53,7 @@ const UNREAD = [
 interface Command {
   /** Reads the arguments. */
   readonly scan: (argv: readonly string[]) => unknown
-  /** Arguments that are necessary beside a flag; of those for several flags, the first that has it counts. */
+  /** Arguments that a flag needs beside it. The first entry that has the flag counts. */
   readonly besides?: readonly (readonly [flags: string, ...argv: string[]])[]
 }
 

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { AddressHealth } from '../../src/health/address-health.ts'
 import { Shifts } from '../../src/health/shift/shifts.ts'
+import { SlowStart } from '../../src/health/slow-start.ts'
 import { record } from '../publish/record-zone-stage.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { TestSource, tableOf } from './stage.ts'
@@ -32,6 +33,35 @@ t.test('readers hear of a change once, with what followers derive from it', (t) 
   table.announce(new Set(['n/a']))
   t.strictSame(heard, ['n/a'], 'a derived change concerns readers only')
   t.strictSame([...table.recordKeys()], ['n/a'])
+  t.end()
+})
+
+// A source tells of records after it has changed the table, and of health only then.
+t.test('no reader sees an address that is back without its slow start', (t) => {
+  const { source, table, env } = stage()
+  const shifts = new Shifts({ source, table, ...env })
+  const slowStart = new SlowStart({ source, table, durationMs: 60_000, ...env })
+  const host = 'x.k.example.com'
+  const given = (name: string, address: string, more = {}) => {
+    const annotations = { 'sextant.io/shift': 'to=new steps=5%,100% bake=10m', ...more }
+    const endpoints = [
+      `${host} A ${address} id=old weight=1`,
+      `${host} A 192.0.2.9 id=new weight=1`,
+    ]
+    return record({ name, rootHost: host, endpoints, annotations })
+  }
+  const [one, two] = [given('one', '192.0.2.1'), given('two', '192.0.2.2')]
+  source.put(one, { ...two, down: ['192.0.2.2'] })
+  const view = table.with({ shifts, slowStart })
+  const seen: string[] = []
+  view.subscribe((keys) => {
+    if (!keys.has('n/two')) return
+    const { health, slowStart: rising, shift } = view.rowOf(source.find('n/two')!)
+    seen.push(`${[...health.down].length} down, ${rising.length} rise, ${shift?.percent ?? 'reverted'}`)
+  })
+  source.put(given('one', '192.0.2.1', { 'sextant.io/drain': 'all' }), two)
+  t.match(seen, [/^0 down, 1 rise, reverted$/])
+  t.ok(seen.every((row) => row === seen[0]))
   t.end()
 })
 

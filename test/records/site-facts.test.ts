@@ -89,7 +89,7 @@ t.test('what is not valid is refused', async (t) => {
     [withPart({ settings: { sticky: true } }), /settings must be strings by name/],
     [withPart({ down: ['192.0.2.1'] }), /down must be reasons by address/],
     [withPart({ decided: 'all' }), /decided must be reasons by address/],
-    [withPart({ lacks: 'all' }), /lacks must be one of endpoints, settings/],
+    [withPart({ lacks: 1 }), /lacks must be a text/],
     [withPart({ endpoints: {} }), /endpoints must be a list/],
     [withPart({ endpoints: [2] }), /spec\.endpoints has no endpoint 2/],
     [withPart({ endpoints: [-1] }), /has no endpoint -1/],

@@ -42,9 +42,13 @@ export function scanText(
 }
 
 /** Scans and checks `text` as the file of example.org. */
-export function loadText(text: string | Buffer, options: ZoneLoadOptions = {}): ZoneLoad {
+export function loadText(
+  text: string | Buffer,
+  options: ZoneLoadOptions = {},
+  apex = 'example.org.',
+): ZoneLoad {
   const source = { file: 'db.test', text: Buffer.from(text), stamp: 'test' }
-  return runWhole(loadZoneText(source, wire('example.org.'), options))
+  return runWhole(loadZoneText(source, wire(apex), options))
 }
 
 /** The zone image that `text`, the file of example.org, makes. */

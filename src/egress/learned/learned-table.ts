@@ -90,7 +90,7 @@ interface Pair {
  * several answers with one address of one name, the one that ends last counts, so their order does not matter.
  * Addresses that have ended stay until they are removed. After Cilium's DNSCache.
  *
- *     add ─▶ valid ── collect ─▶ (the holder decides) ── retire ─▶ zombie ── collectZombies ─▶ removed
+ *     add ─▶ valid ── collect ─▶ removed, or retire ─▶ zombie ── collectZombies ─▶ removed
  *              ▲                                                     │
  *              └───────────────────── add ◀──────────────────────────┘
  */
@@ -204,8 +204,9 @@ export class LearnedTable {
     yield* answersIn(this.#ends.keys())
   }
 
-  zombies(): Iterable<Zombie> {
-    return this.#zombies.values()
+  /** The zombies as they are now. */
+  *zombies(): Generator<Zombie> {
+    for (const entry of this.#zombies.values()) yield { ...entry, names: new Set(entry.names) }
   }
 
   /** Removes a name. Returns its answers, each with the addresses that it still had. */
@@ -284,7 +285,7 @@ export class LearnedTable {
     known.addedAt = addedAt
   }
 
-  /** Adds a zombie of an earlier process, without names that are valid. It does not die before two new dumps. */
+  /** Adds a zombie of an earlier process, except for names that have a valid answer. It stays for two new dumps. */
   putZombie({ address, names, aliveMs, endMs, keptMs }: Zombie): void {
     const ttlEndMs = keptMs - this.#limits.keepMs
     for (const name of names) {

@@ -31,7 +31,7 @@ interface SinkFeedParts {
 
 interface SelectorState {
   wanted: SinkUpdate
-  /** What the sink acknowledged last. Another object than `wanted`: the sink must get the whole set. */
+  /** What the sink acknowledged last. If it is not the object `wanted`, the sink must get that. */
   acknowledged: SinkUpdate | undefined
   /** Failed updates in a row. */
   failures: number
@@ -104,7 +104,7 @@ export class SinkFeed {
     const state = this.#states.get(key)
     if (state === undefined || state.acknowledged === state.wanted) return undefined
     const { wanted } = state
-    const fault = await this.#parts.apply(wanted).catch(String)
+    const fault = await this.#apply(wanted)
     this.#noteFault(fault)
     if (fault !== '') {
       return { againMs: Math.min(RETRY_MS * 2 ** state.failures++, RETRY_MS_MAX) }
@@ -114,6 +114,14 @@ export class SinkFeed {
     if (state.wanted !== wanted) return { againMs: 0 }
     if (wanted.isGone) this.#states.delete(key)
     return undefined
+  }
+
+  async #apply(wanted: SinkUpdate): Promise<string> {
+    try {
+      return await this.#parts.apply(wanted)
+    } catch (error) {
+      return String(error)
+    }
   }
 
   #noteFault(fault: string): void {

@@ -156,7 +156,8 @@ export class Shifts {
     // The listeners read these records anyway, once they hear of the changes.
     for (const { before, after } of changes) changed.delete((after ?? before)!.key)
     this.#noteChange()
-    this.#options.table.announce(changed)
+    // Their health may be news, too: slow start reads it before the zones do.
+    this.#options.table.change(changed)
   }
 
   /** Adds the keys of records whose shift is reverted. */

@@ -44,7 +44,7 @@ interface AuthoritativePlan {
   /** The annotation with the facts; '' = none. */
   readonly annotation: string
   readonly isChanged: boolean
-  /** As in `SitesAnnotation`. */
+  /** What of any owner had no room: as in `SitesAnnotation`. */
   readonly note: string
   readonly isWhole: boolean
 }

@@ -20,7 +20,7 @@ export interface SitesAnnotation {
   readonly text: string
   /** What had no room, now or before, for people; '' = nothing. */
   readonly note: string
-  /** False = the facts have something that the text lacks. */
+  /** True = the text has all facts that were given. */
   readonly isWhole: boolean
 }
 

@@ -39,7 +39,7 @@ export function scanAnsweredZones(
   c: Pick<SetupContext, 'block' | 'warn'>,
 ): Uint8Array[] {
   const zones = scanZoneArgsOrBlock(d, args, c.block)
-  // It can change names of the block into any others.
+  // The directive rewrite can change names of the block into any others.
   if (c.block.directives.includes('rewrite')) return zones
   for (const zone of zones) {
     if (isInBlock(zone, c.block)) continue

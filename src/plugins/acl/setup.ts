@@ -56,7 +56,7 @@ function scanRule(c: SetupContext, d: Dispenser): AclRule {
     const policy = scanPolicy(d)
     const other = scanned.find((one) => one.action !== policy.action && covers(one, policy))
     if (other !== undefined) {
-      const message = `acl: this policy never applies: the one of line ${other.line} matches all of its queries; move it up`
+      const message = `acl: this policy never applies, because the policy of line ${other.line} matches all of its queries: move this one above it`
       c.warn(message, d.position())
     }
     scanned.push(policy)

@@ -203,7 +203,7 @@ export class Egress implements Handler {
 }
 
 function protocolOf({ protocol }: Query): 'udp' | 'tcp' {
-  return protocol === Protocol.Tcp ? 'tcp' : 'udp'
+  return protocol === Protocol.Udp ? 'udp' : 'tcp'
 }
 
 function clientOf({ query }: Transaction, gate: EgressGate): Client | undefined {

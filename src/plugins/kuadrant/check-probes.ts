@@ -64,7 +64,7 @@ export function* findIdleChecks(
     if (!isChecked(packed) || reported.has(key)) continue
     const { endpoints, healthCheck } = unpackRecord(packed)
     if (findLeaves(endpoints).length === 0) {
-      const text = `DNSRecord ${key}: healthCheck has no effect: no endpoint has an address, or is a CNAME that leads out of the record`
+      const text = `DNSRecord ${key}: healthCheck has no effect: no endpoint has an address that can be checked`
       yield new InputError(places.healthCheck(key), text)
     } else if (probe === undefined) {
       const text = `DNSRecord ${key}: healthCheck has no effect, all addresses are always served: ${why}`

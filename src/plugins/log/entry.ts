@@ -115,7 +115,7 @@ function acceptedOctets(query: Query): number {
 
 /** MANNER: properties of the reply, and of the query's transport. */
 function mannerOf(tx: Transaction, status: number): number {
-  const protocol = tx.query.protocol === Protocol.Tcp ? OVER_TCP : 0
+  const protocol = tx.query.protocol === Protocol.Udp ? 0 : OVER_TCP
   if (status === DROP) return protocol | SILENT
   return protocol | sentRcode(tx, status) | (flagsOf(tx, status) << FLAGS_SHIFT)
 }

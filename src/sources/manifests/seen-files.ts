@@ -52,7 +52,7 @@ export class SeenFiles {
     this.#stamps.set(file.path, file)
   }
 
-  /** Notes that a changed file was read after it was seen before. */
+  /** Notes that a file was read because it had changed. */
   noteChange(): void {
     this.#readMs = this.#parts.clock.monotonic()
   }

@@ -78,7 +78,7 @@ class ZoneChecker {
     this.#apexNode = records.find(apex, apex.length)
     this.#node = new NodeRecords(records)
     // A zone of one label can have such a name: org.org.
-    if (apex[apex[0]! + 1] !== 0) this.#repeated = concatNames(apex, apex)
+    if (apex.length > 1 && apex[apex[0]! + 1] !== 0) this.#repeated = concatNames(apex, apex)
   }
 
   get isFull(): boolean {
@@ -182,7 +182,7 @@ class ZoneChecker {
     const text = printName(target)
     const meant = text.slice(0, -printName(this.#apex).length)
     const type = printType(this.#records.type[record]!)
-    const message = `${type} of ${this.#owner()} leads to ${text}, which does not exist; if ${meant} is meant, write the final dot`
+    const message = `${type} of ${this.#owner()} leads to ${text}, which is not in the file; if ${meant} is meant, write the final dot`
     this.#warn(this.#position(record), message)
   }
 

@@ -32,7 +32,7 @@ t.test('a policy behind another one that matches all of its queries is a warning
   for (const { given, warned } of table) {
     const { warnings } = new SetUp(acl, `acl {\n ${given}\n}`)
     t.equal(warnings.map((line) => line.split(':')[0]).join(' '), warned, given)
-    for (const line of warnings) t.match(line, /never applies.* line 2 .*move it up$/)
+    for (const line of warnings) t.match(line, /never applies.* line 2 .*move this one above it$/)
   }
 })
 

@@ -12,11 +12,11 @@ const SOA = '@ 60 SOA ns host 7 2 3 4 5\n'
 const APEX = `${SOA}@ 60 NS ns\n`
 
 /** Errors, warnings and, as text, what would be served. */
-function outcome(text: string) {
-  const load = loadText(text)
+function outcome(text: string, apex = 'example.org.') {
+  const load = loadText(text, {}, apex)
   if (load.kind === 'failed') return { errors: load.errors.map((error) => error.print()) }
   if (load.kind !== 'loaded') return { kind: load.kind }
-  const image = runWhole(fillImage(load.records, wire('example.org.')))
+  const image = runWhole(fillImage(load.records, wire(apex)))
   const reader = image.reader()
   reader.refresh()
   const zone = [...listZones(reader)][0]!
@@ -174,7 +174,7 @@ const mended: { name: string; given: string; warnings: RegExp[]; lines: string[]
     name: 'targets that repeat the zone lack the final dot, unless they exist',
     given: `${APEX}a 60 CNAME b.example.org\n@ 60 MX 5 MX.example.org\nc 60 CNAME d.example.org\nd.example.org 60 TXT x\n`,
     warnings: [
-      /^db\.test:4: MX of example\.org\. leads to MX\.example\.org\.example\.org\., which does not exist; if MX\.example\.org\. is meant, write the final dot$/,
+      /^db\.test:4: MX of example\.org\. leads to MX\.example\.org\.example\.org\., which is not in the file; if MX\.example\.org\. is meant, write the final dot$/,
       /^db\.test:3: CNAME of a\.example\.org\. leads to b\.example\.org\.example\.org\.,/,
     ],
     lines: [
@@ -207,6 +207,15 @@ for (const { name, given, warnings, lines } of mended) {
 }
 
 const SOA_TEXT = 'ns.example.org. host.example.org. 7 2 3 4 5'
+
+// Everything is below the root.
+test('zone check: no target repeats the root zone', async (t) => {
+  const { warnings } = outcome(
+    `. 60 SOA ${SOA_TEXT}\n. 60 NS ns.example.org.\nfr. 60 NS d.nic.fr.\nmail. 60 MX 5 mx.example.org.\n`,
+    '.',
+  )
+  t.same(warnings, [])
+})
 
 test('zone check: a zone without apex NS is served with a warning', async (t) => {
   const { warnings } = outcome(SOA)

@@ -130,7 +130,8 @@ export class FqdnReconciler {
     try {
       run = await this.#store(run, grants)
       const spec = networkPolicySpec(policy.spec, (fqdn) => grants.get(fqdn)?.untilMs.keys() ?? [])
-      await state.sink.apply({ policy, existing, spec })
+      const fault = await state.sink.apply({ policy, existing, spec })
+      if (fault !== '') throw new Error(fault)
       state.isApplied = true
     } catch (error) {
       this.#parts.metrics.countResult('failed')
