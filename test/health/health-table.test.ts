@@ -36,7 +36,7 @@ t.test('readers hear of a change once, with what followers derive from it', (t) 
   t.end()
 })
 
-// A source tells of records after it has changed the table, and of health only then.
+// A source reports records after it has changed the table, and of health only then.
 t.test('no reader sees an address that is back without its slow start', (t) => {
   const { source, table, env } = stage()
   const shifts = new Shifts({ source, table, ...env })
