@@ -36,7 +36,7 @@ t.test('readers hear of a change once, with what followers derive from it', (t) 
   t.end()
 })
 
-// A source reports records after it has changed the table, and of health only then.
+// A source announces records after it has changed the table, and then health.
 t.test('no reader sees an address that is back without its slow start', (t) => {
   const { source, table, env } = stage()
   const shifts = new Shifts({ source, table, ...env })
@@ -57,7 +57,9 @@ t.test('no reader sees an address that is back without its slow start', (t) => {
   view.subscribe((keys) => {
     if (!keys.has('n/two')) return
     const { health, slowStart: rising, shift } = view.rowOf(source.find('n/two')!)
-    seen.push(`${[...health.down].length} down, ${rising.length} rise, ${shift?.percent ?? 'reverted'}`)
+    seen.push(
+      `${[...health.down].length} down, ${rising.length} rise, ${shift?.percent ?? 'reverted'}`,
+    )
   })
   source.put(given('one', '192.0.2.1', { 'sextant.io/drain': 'all' }), two)
   t.match(seen, [/^0 down, 1 rise, reverted$/])
