@@ -20,8 +20,8 @@ const KILLS = 12
  */
 const SERVER = `
   import { writeSync } from 'node:fs'
-  import { SerialFile } from './dist/publish/serials/serial-file.js'
-  import { SerialIndex } from './dist/publish/serials/serial-index.js'
+  import { SerialFile } from './dist/publish/zone/serials/serial-file.js'
+  import { SerialIndex } from './dist/publish/zone/serials/serial-index.js'
   const [path, name] = process.argv.slice(1)
   // The file does not cover the serials from an error, if two processes write all the time, to the next success.
   let isCovered = true
