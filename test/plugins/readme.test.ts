@@ -7,6 +7,7 @@ import { describe, Supervisor, type SupervisorParts } from '../../src/server/sup
 import { lineBufferTo } from '../support/line-buffer.ts'
 
 // Own process: it changes the environment and the working directory.
+// Long: it starts a server for each example.
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 const plugins = join(root, 'src/plugins')

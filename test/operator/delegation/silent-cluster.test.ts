@@ -8,6 +8,8 @@ import { AUTHORITATIVE, address, HOST } from '../../support/delegation-fixture.t
 import { at } from '../../support/operator-objects.ts'
 import { DelegationSimulation, type SimulatedSite } from '../delegation-simulation.ts'
 
+// Long: it simulates hours of several clusters, for each fault.
+
 const TIMES: CheckTimes = { probeS: 5, failures: 3, successes: 2 }
 const { downS, upS } = boundsOf(TIMES)
 const healthCheck = {
