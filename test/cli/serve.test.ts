@@ -133,6 +133,8 @@ async function run(cwd: string, args: readonly string[], input = '') {
   child.stderr.on('data', (chunk) => {
     got.err += String(chunk)
   })
+  // A command may end before it has read its input.
+  child.stdin.on('error', () => {})
   child.stdin.end(input)
   const [code] = await once(child, 'close')
   return { code, ...got }
