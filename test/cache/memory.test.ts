@@ -11,6 +11,8 @@ import { Section } from '../../src/dns/message/section.ts'
 import type { Transaction } from '../../src/plugin/transaction.ts'
 import { transaction } from '../support/transaction.ts'
 
+// Long: it fills caches.
+
 const ENTRIES = 64
 
 /** An answer of one TXT record with that text and as many octets as wanted. */

@@ -6,6 +6,8 @@ import { checkManifests } from '../../src/publish/offline/check-manifests.ts'
 import { lineBufferTo } from '../support/line-buffer.ts'
 import { layFiles } from '../support/server.ts'
 
+// Long: it starts the command for each warning.
+
 async function run(t: Test, files: Record<string, string>, args: readonly string[] = []) {
   const directory = t.testdir({})
   const laid = Object.entries(files).map(([path, text]) => [

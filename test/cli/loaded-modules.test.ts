@@ -4,6 +4,8 @@ import t, { type Test } from 'tap'
 import { run } from '../support/peer.ts'
 import { root, startServer } from '../support/server.ts'
 
+// Long: it starts servers that report what they load.
+
 /*
  * What a start costs is how much it loads: a module takes about a millisecond. So commands, Corefiles and data threads
  * load what they need. Node says what each thread has loaded where it is asked for coverage.

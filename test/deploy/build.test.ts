@@ -12,6 +12,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { root } from '../support/server.ts'
 
+// Long: it builds the project several times.
+
 t.test('npm run build makes what changed or is missing, and nothing else', async (t) => {
   const directory = t.testdir({
     src: { 'a.ts': 'export const a = 1\n', 'b.ts': "import './a.ts'\n" },

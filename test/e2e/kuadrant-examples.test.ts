@@ -5,6 +5,8 @@ import { cityEntry, composeMmdb } from '../support/mmdb.ts'
 import { needs } from '../support/peer.ts'
 import { freePort, layFiles, runSextant, startServer } from '../support/server.ts'
 
+// Long: it starts a server for each example.
+
 /** One record of an example; `endpoints` as in `record-zone-stage.ts`. */
 interface ExampleRecord {
   readonly name: string

@@ -6,6 +6,8 @@ import { fetchLocal } from '../support/http-client.ts'
 import { freePort, runSextant, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
+// Long: it starts a server for each problem.
+
 /** A record of one host; `extra`: lines of its metadata. */
 const record = (name: string, { spec = '', metadata = '', code = '"*"' } = {}): string => `---
 apiVersion: kuadrant.io/v1alpha1

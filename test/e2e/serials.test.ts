@@ -6,6 +6,8 @@ import { layFiles, putFile, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
+// Long: it restarts servers many times.
+
 const ZONES = ['example.com', 'k.example.com', 'kdrnt']
 
 /** Two zones of which one is inside the other, and the gateway-local form: what moves most. */

@@ -1,6 +1,8 @@
 import t from 'tap'
 import { pairOf, Site } from './sites.ts'
 
+// Long: it starts several servers.
+
 t.test('each site logs once what happens when a site dies', async (t) => {
   const pair = await pairOf()
   const east = await Site.start(t, pair.east)

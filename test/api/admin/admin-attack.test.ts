@@ -6,6 +6,8 @@ import { adminSite } from '../../support/admin-site.ts'
 import { selfSigned } from '../../support/certificate.ts'
 import { fetchLocal } from '../../support/http-client.ts'
 
+// Long: it sends many requests at once.
+
 const HOST = 'Host: localhost\r\n'
 const TOKEN = 'Bearer right'
 const token = { accepts: (header: string | undefined) => header === TOKEN, fault: '' }

@@ -13,6 +13,8 @@ import { cityEntry, composeMmdb, type MmdbValue, openMmdb } from '../../support/
 import { FakeTimers } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 
+// Long: it reads thousands of damaged databases.
+
 const text = (value: string): number[] => [0x40 | value.length, ...Buffer.from(value)]
 
 /** Pairs of the map that all entries of `composeShared` share. */

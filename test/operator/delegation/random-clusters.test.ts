@@ -5,6 +5,8 @@ import { boundsOf, type CheckTimes } from '../../peering/quorum/simulated-probes
 import { address, HOST } from '../../support/delegation-fixture.ts'
 import { DelegationSimulation, type SimulatedSite } from '../delegation-simulation.ts'
 
+// Long: it simulates random clusters for hours.
+
 /** Set CLUSTER_RUNS to try more schedules. */
 const RUNS = Number(process.env.CLUSTER_RUNS ?? 8)
 const TIMES: CheckTimes = { probeS: 1, failures: 1, successes: 1 }

@@ -15,6 +15,8 @@ import {
   ScriptedServer,
 } from '../../support/scripted-server.ts'
 
+// Long: it sends many thousand forged replies.
+
 const FORGED = '203.0.113.66'
 const ROUNDS = 4
 const NAMES = 12

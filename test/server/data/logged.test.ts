@@ -7,6 +7,8 @@ import { DataServer } from '../../support/data-server.ts'
 import { until } from '../../support/until.ts'
 import { DIRECTIVES } from './all-directives.ts'
 
+// Long: it starts servers with each form of log.
+
 /* The log of queries that data threads answer: sent as entries, printed by the control thread. */
 
 // Threads start slowly on a machine that is busy.
