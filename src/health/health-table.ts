@@ -135,7 +135,7 @@ export class HealthTable implements HealthView {
     return () => this.#followers.delete(follower)
   }
 
-  /** Notifies followers, then readers, that facts of these records changed, or may have since readers heard of them. */
+  /** Notifies followers, then readers, that health or drains of these records may have changed. */
   change(keys: ReadonlySet<string>): void {
     if (keys.size === 0) return
     const all = new Set(keys)

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { ResourceRegistry } from '../../src/base/resource-registry.ts'
+import { SILENT_LOG } from '../../src/base/telemetry/log.ts'
 import { acquireSlowStart } from '../../src/health/acquire-health.ts'
 import type { HealthTable } from '../../src/health/health-table.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
@@ -12,8 +13,7 @@ const up = recordOf('a', ['192.0.2.1=10', '192.0.2.2=10'])
 t.test('a slow start continues over a reload, with the same source or another', async (t) => {
   const clock = new FakeClock()
   const timers = new FakeTimers()
-  const note = (): void => {}
-  const log = { debug: note, info: note, warning: note, error: note }
+  const log = SILENT_LOG
   const common = { clock, timers, log }
   const resources = new ResourceRegistry()
   const tables = new Map<TestSource, HealthTable>()

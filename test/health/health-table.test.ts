@@ -1,4 +1,5 @@
 import t from 'tap'
+import { SILENT_LOG } from '../../src/base/telemetry/log.ts'
 import { AddressHealth } from '../../src/health/address-health.ts'
 import { Shifts } from '../../src/health/shift/shifts.ts'
 import { SlowStart } from '../../src/health/slow-start.ts'
@@ -6,8 +7,7 @@ import { record } from '../publish/record-zone-stage.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 import { TestSource, tableOf } from './stage.ts'
 
-const note = (): void => {}
-const log = { debug: note, info: note, warning: note, error: note }
+const log = SILENT_LOG
 
 function stage() {
   const source = new TestSource()

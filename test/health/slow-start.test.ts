@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { SILENT_LOG } from '../../src/base/telemetry/log.ts'
 import { compareServed } from '../../src/health/served-addresses.ts'
 import { SlowStart, slowStartUnits } from '../../src/health/slow-start.ts'
 import { SETTLE_MS } from '../../src/health/slow-start-bounds.ts'
@@ -27,8 +28,7 @@ function stage(...records: readonly TestRecord[]) {
   source.put(...records)
   const clock = new FakeClock()
   const timers = new FakeTimers()
-  const note = (): void => {}
-  const log = { debug: note, info: note, warning: note, error: note }
+  const log = SILENT_LOG
   const table = tableOf(source, { clock, timers, log })
   const ramp = new SlowStart({
     source,

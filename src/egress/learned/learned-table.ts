@@ -129,8 +129,10 @@ export class LearnedTable {
 
   /** Adds a new answer. Its addresses are no zombies of the name any more. */
   add(answer: Answer): CacheChange {
-    const { name, addresses } = answer
-    for (const address of addresses) this.#strip(address, (one) => one === name)
+    if (this.#zombies.size > 0) {
+      const { name, addresses } = answer
+      for (const address of addresses) this.#strip(address, (one) => one === name)
+    }
     return this.put(this.dated(answer))
   }
 
