@@ -2,13 +2,11 @@ import { RRType } from '../../dns/iana/types.ts'
 import type { Query } from '../../dns/message/query.ts'
 import type { Response } from '../../dns/message/response.ts'
 import { Section } from '../../dns/message/section.ts'
-import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import type { NameFinder } from './name-finder.ts'
 import type { RRsetAdder } from './rrset-adder.ts'
+import { scratch, TARGETS_MAX } from './scratch.ts'
 
-/** Maximum of targets whose addresses one response carries. Bounds the cost of a set with thousands of targets. */
-const TARGETS_MAX = 32
 const NAME_OCTETS_MAX = 255
 
 /**
@@ -22,9 +20,8 @@ export class AdditionalSection {
   readonly #reader: ZoneReader
   readonly #finder: NameFinder
   readonly #adder: RRsetAdder
-  readonly #target = new NameBuffer()
-  /** Unfinished hashes of the targets that were looked up for this response. */
-  readonly #seen = new Int32Array(TARGETS_MAX)
+  readonly #target = scratch.additional
+  readonly #seen = scratch.seen
   #seenCount = 0
   /** Of the records that the targets are for. */
   #owner = 0

@@ -16,6 +16,7 @@ import { DenialProofs } from './denial.ts'
 import { DirectAnswers } from './direct-answers.ts'
 import { Match, NameFinder } from './name-finder.ts'
 import { RRsetAdder } from './rrset-adder.ts'
+import { scratch } from './scratch.ts'
 import type { Steerer } from './steerer.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
@@ -75,7 +76,7 @@ type Step = (typeof Step)[keyof typeof Step]
  * it adds the signatures of all RRsets, the DS of referrals and the proofs of absence, as far as
  * the zone has them (RFC 4035 section 3.1).
  *
- * Each handler and thread has its own object. The records of a response remain valid when the next
+ * Each handler and thread has its own object; those of a thread share buffers (`scratch`). The records of a response remain valid when the next
  * response is made: they point to the query, to the response and to the arena, never into this
  * object.
  */
@@ -84,7 +85,7 @@ export class ZoneAnswerer {
   /** Makes answers in the direct form; undefined = no answer has that form. */
   readonly direct: DirectAnswers | undefined
   /** After ChaseOutside: the target, lower-case wire form; valid until the next `answer`. */
-  chaseTarget: Uint8Array = new Uint8Array(256)
+  readonly chaseTarget = scratch.chaseTarget
   chaseTargetOctets = 0
   /** CNAMEs followed by the last `answer`. */
   chainSteps = 0
@@ -95,13 +96,12 @@ export class ZoneAnswerer {
   readonly #additional: AdditionalSection
   readonly #denial: DenialProofs
   readonly #apexNsInAuthority: boolean
-  /** Targets of a chain, for lookups and loop detection; entry i: the target after i+1 CNAMEs. */
-  readonly #targets: NameBuffer[] = []
-  readonly #substitute = new NameBuffer()
+  readonly #targets = scratch.targets
+  readonly #substitute = scratch.substitute
 
   // The name of the current step, and the place of its records' owner.
-  #name: HashedName = new NameBuffer()
-  #owner: Uint8Array = new Uint8Array(0)
+  #name: HashedName = scratch.noName
+  #owner: Uint8Array = scratch.noName.qname
   #ownerOffset = 0
   #zone = 0
   #zoneLabel = 0

@@ -3,11 +3,11 @@ import * as classes from '../../dns/iana/classes.ts'
 import * as types from '../../dns/iana/types.ts'
 import type { Response } from '../../dns/message/response.ts'
 import * as sections from '../../dns/message/section.ts'
-import { type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
-import { CanonicalOrder } from '../image/canonical-order.ts'
+import type { HashedName } from '../../dns/name/hashed-name.ts'
 import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import type { RRsetAdder } from './rrset-adder.ts'
+import { scratch } from './scratch.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { Section } = sections
@@ -39,9 +39,10 @@ type Relation = (typeof Relation)[keyof typeof Relation]
 export class DenialProofs {
   readonly #reader: ZoneReader
   readonly #adder: RRsetAdder
-  readonly #order = new CanonicalOrder()
-  readonly #hasher = new nsec3.Nsec3Hasher()
-  #name: HashedName = new NameBuffer()
+  readonly #order = scratch.order
+  /** Made for the first NSEC3 proof: it remembers hashes, and few zones need it. */
+  #hasher: nsec3.Nsec3Hasher | undefined = undefined
+  #name: HashedName = scratch.noName
   #zone = 0
   #zoneLabel = 0
   #chain = 0
@@ -161,6 +162,7 @@ export class DenialProofs {
     const { bytes } = this.#reader
     const { qname, qnameOctets, labelOffset } = this.#name
     const parameters = (this.#chain + CHAIN_REST) * 4
+    this.#hasher ??= new nsec3.Nsec3Hasher()
     this.#hasher.hash(qname, labelOffset[label]!, qnameOctets, wildcard, bytes, parameters)
     this.#order.setLabel(this.#hasher.label)
     return this.#search()

@@ -7,9 +7,10 @@ import { Section } from '../../dns/message/section.ts'
 import { equalHashedNames, equalSuffixes, type HashedName } from '../../dns/name/hashed-name.ts'
 import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
-import { Choice } from '../image/types.ts'
+import type { Choice } from '../image/types.ts'
 import type { NameFinder } from './name-finder.ts'
 import * as finding from './name-finder.ts'
+import { scratch } from './scratch.ts'
 import type { Steerer } from './steerer.ts'
 import { TargetCache } from './target-cache.ts'
 
@@ -52,7 +53,7 @@ export class DirectAnswers {
   readonly reader: ZoneReader
   readonly #finder: NameFinder
   readonly #steerer: Steerer | undefined
-  readonly #choice = new Choice()
+  readonly #choice = scratch.choice
   /** Made for the first CNAME: a server may have many zones without any. */
   #targets: TargetCache | undefined = undefined
 

@@ -5,7 +5,7 @@ import type { Response } from '../../dns/message/response.ts'
 import { Section } from '../../dns/message/section.ts'
 import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
-import { Choice } from '../image/types.ts'
+import { scratch } from './scratch.ts'
 import type { Steerer } from './steerer.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
@@ -17,7 +17,7 @@ const { BODY_STATE, FLAG_SIGNED, RRSET_HEAD, RRSET_STEERING_COUNT, RRSET_TTL } =
 export class RRsetAdder {
   readonly #reader: ZoneReader
   readonly #steerer: Steerer | undefined
-  readonly #choice = new Choice()
+  readonly #choice = scratch.choice
 
   constructor(reader: ZoneReader, steerer: Steerer | undefined) {
     this.#reader = reader

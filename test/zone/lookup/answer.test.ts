@@ -461,6 +461,14 @@ t.test('records of one answer stay when the same answerer gives the next', async
   t.same(linesOf(first, 0), before)
 })
 
+t.test('an answerer has no buffers of its own: a server may have very many zones', async (t) => {
+  const reader = imageOf(ZONES).reader()
+  const before = process.memoryUsage().arrayBuffers
+  const answerers = Array.from({ length: 1000 }, () => new ZoneAnswerer(reader))
+  const octets = (process.memoryUsage().arrayBuffers - before) / answerers.length
+  t.ok(octets < 64, `${octets} octets each`)
+})
+
 t.test('a zone at the root answers for everything', async (t) => {
   const answerer = new ZoneAnswerer(imageOf(['. 60 SOA 60', 'org. 60 NS a.org.']).reader())
   const response = new Response()
