@@ -1,19 +1,14 @@
 import type { Clock } from '../../base/clock.ts'
-import { RRClass } from '../../dns/iana/classes.ts'
 import { compose } from '../../dns/message/compose.ts'
 import { MESSAGE_OCTETS_MAX } from '../../dns/message/header.ts'
+import { HEADER_OCTETS } from '../../dns/message/parse-query.ts'
 import type { ReplyStream } from '../../dns/message/reply-stream.ts'
-import { Section } from '../../dns/message/section.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import type { ZoneDifference } from '../../xfr/journal/diff.ts'
-import { packedRecords } from '../../xfr/journal/packed-records.ts'
-import { type RecordView, recordOctets, type VersionView } from '../../xfr/journal/version-view.ts'
+import type { TransferContent } from './transfer-content.ts'
+import { TransferMessage } from './transfer-message.ts'
 
-/**
- * Octets of uncompressed records after which a message is sent: a compromise of little memory and
- * good compression.
- */
-const MESSAGE_OCTETS = 30_000
+/** The header's count of records in the answer section (RFC 1035 section 4.1.1). */
+const ANSWER_COUNT_AT = 6
 /** Maximum duration of a transfer to one client. */
 const TRANSFER_MS_MAX = 2 * 60 * 60 * 1000
 
@@ -34,12 +29,12 @@ export class TransferStream implements ReplyStream {
   /** Monotonic milliseconds: when the client had last read all earlier messages. */
   takenMs: number
   readonly #tx: Transaction
-  readonly #records: Iterator<RecordView, void>
+  readonly #content: TransferContent
+  readonly #message: TransferMessage
   readonly #clock: Clock
   readonly #onEnd: (counts: TransferCounts) => void
   readonly #deadlineMs: number
-  /** A record that was read but did not fit into the last message. */
-  #held: RecordView | undefined
+  #hasMore = true
   #isWhole = false
   #fault = ''
   #recordCount = 0
@@ -48,17 +43,17 @@ export class TransferStream implements ReplyStream {
 
   constructor(
     tx: Transaction,
-    records: Iterator<RecordView, void>,
+    content: TransferContent,
     clock: Clock,
     onEnd: (counts: TransferCounts) => void,
   ) {
     this.#tx = tx
-    this.#records = records
+    this.#content = content
+    this.#message = new TransferMessage(tx.query.qname.slice(0, tx.query.qnameOctets))
     this.#clock = clock
     this.#onEnd = onEnd
     this.takenMs = clock.monotonic()
     this.#deadlineMs = this.takenMs + TRANSFER_MS_MAX
-    this.#held = this.#pull()
   }
 
   next(out: Uint8Array): number {
@@ -72,19 +67,15 @@ export class TransferStream implements ReplyStream {
   }
 
   #compose(out: Uint8Array): number {
-    if (this.#held === undefined) {
+    if (!this.#hasMore) {
       this.#isWhole = true
       return 0
     }
     if (this.isBroken) return 0
     this.takenMs = this.#clock.monotonic()
     if (this.takenMs > this.#deadlineMs) return this.abandon()
-    this.#fill()
-    const { query, response } = this.#tx
-    const { signer } = response
-    const limit = MESSAGE_OCTETS_MAX - (signer === null ? 0 : signer.octets)
-    let octets = compose(query, response, out, limit)
-    if (response.truncated) return this.abandon()
+    const { signer } = this.#tx.response
+    let octets = this.#fill(out, MESSAGE_OCTETS_MAX - (signer === null ? 0 : signer.octets))
     if (signer !== null) octets = signer.sign(out, octets, Math.floor(this.#clock.now() / 1000))
     this.#messageCount++
     this.#octetCount += octets
@@ -103,55 +94,21 @@ export class TransferStream implements ReplyStream {
     this.#onEnd({ ...counts, ...end, octets: this.#octetCount })
   }
 
-  #fill(): void {
-    const { response } = this.#tx
-    response.count = 0
-    let octets = 0
-    while (this.#held !== undefined) {
-      const record = this.#held
-      octets += recordOctets(record)
-      if (octets > MESSAGE_OCTETS && response.count > 0) return
-      response.add(
-        Section.Answer,
-        record.owner,
-        record.ownerOffset,
-        record.type,
-        RRClass.IN,
-        record.ttlSeconds,
-        record.rdata,
-        record.rdataOffset,
-        record.rdataOctets,
-      )
-      this.#recordCount++
-      this.#held = this.#pull()
-    }
+  /** Writes a message of at most `limit` octets, and returns its length. */
+  #fill(out: Uint8Array, limit: number): number {
+    const { query, response } = this.#tx
+    const message = this.#message
+    // Without records: header, question, OPT.
+    const bareOctets = compose(query, response, out, limit)
+    const start = HEADER_OCTETS + query.questionOctets
+    const opt = out.slice(start, bareOctets)
+    message.begin(out, start, limit - opt.length)
+    this.#hasMore = this.#content.write(message)
+    if (message.count === 0) throw new Error('a record is larger than a message')
+    this.#recordCount += message.count
+    out[ANSWER_COUNT_AT] = message.count >> 8
+    out[ANSWER_COUNT_AT + 1] = message.count & 0xff
+    out.set(opt, message.at)
+    return message.at + opt.length
   }
-
-  #pull(): RecordView | undefined {
-    const next = this.#records.next()
-    return next.done === true ? undefined : next.value
-  }
-}
-
-/** Yields a whole zone (RFC 5936 section 2.2): its SOA, all other records, its SOA. */
-export function* axfrRecords(view: VersionView, soa: RecordView): Generator<RecordView, void> {
-  yield soa
-  yield* view.content()
-  yield soa
-}
-
-/**
- * Yields the differences to `soa` (RFC 1995 section 4). Without steps, it yields only the SOA: the
- * client is current.
- */
-export function* ixfrRecords(
-  soa: RecordView,
-  steps: readonly ZoneDifference[],
-): Generator<RecordView, void> {
-  yield soa
-  for (const { removed, added } of steps) {
-    yield* packedRecords(removed)
-    yield* packedRecords(added)
-  }
-  if (steps.length > 0) yield soa
 }

@@ -12,7 +12,8 @@ import { type RecordView, recordOctets, VersionView } from '../../xfr/journal/ve
 import type { ZoneVersions } from '../../xfr/zone-versions.ts'
 import type { Histories } from './histories.ts'
 import type { TransferRules } from './rules.ts'
-import { axfrRecords, ixfrRecords, type TransferCounts, TransferStream } from './transfer-stream.ts'
+import { differences, type TransferContent, WholeZone } from './transfer-content.ts'
+import { type TransferCounts, TransferStream } from './transfer-stream.ts'
 
 /** Maximum of concurrent transfers of one block. */
 const STREAMS_MAX = 32
@@ -86,7 +87,7 @@ export class Transfer implements Handler {
       response.error = 'too many transfers are under way'
       return Rcode.SERVFAIL
     }
-    if (query.qtype === RRType.AXFR) return this.#start(tx, view, 'AXFR', axfrRecords(view, soa))
+    if (query.qtype === RRType.AXFR) return this.#startWhole(tx, view, soa)
     const serial = clientSerial(query)
     if (serial === undefined) return Rcode.FORMERR
     return this.#serveIxfr(tx, view, soa, serial)
@@ -99,19 +100,23 @@ export class Transfer implements Handler {
     const newestSoa = newest?.soa()
     const steps = known?.steps
     if (newest === undefined || newestSoa === undefined || steps === undefined) {
-      return this.#start(tx, view, 'AXFR', axfrRecords(view, soa))
+      return this.#startWhole(tx, view, soa)
     }
     if (steps.length > 0 && !isWorthIt(steps, newest)) {
-      return this.#start(tx, view, 'AXFR', axfrRecords(view, soa))
+      return this.#startWhole(tx, view, soa)
     }
-    return this.#start(tx, newest, 'IXFR', ixfrRecords(newestSoa, steps))
+    return this.#start(tx, newest, 'IXFR', differences(newestSoa, steps))
+  }
+
+  #startWhole(tx: Transaction, view: VersionView, soa: RecordView): number {
+    return this.#start(tx, view, 'AXFR', new WholeZone(soa, view.cursor()))
   }
 
   #start(
     tx: Transaction,
     view: VersionView,
     kind: 'AXFR' | 'IXFR',
-    records: Iterator<RecordView, void>,
+    content: TransferContent,
   ): number {
     const { clock, onEnd } = this.#parts
     const { zone, serial } = view
@@ -119,7 +124,7 @@ export class Transfer implements Handler {
     const about = { zone, serial, kind, peerAddress, peerFamily: peerFamilyOf(tx.query) }
     const peer = peerText(tx.query)
     tx.response.authoritative = true
-    const stream = new TransferStream(tx, records, clock, (counts) => {
+    const stream = new TransferStream(tx, content, clock, (counts) => {
       this.#streams.delete(stream)
       onEnd({ ...counts, ...about })
     })

@@ -2,6 +2,7 @@ import { RRType } from '../../dns/iana/types.ts'
 import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import * as L from '../../zone/image/layout.ts'
 import { ZoneReader } from '../../zone/image/reader.ts'
+import { VersionCursor } from './version-cursor.ts'
 
 /**
  * One version of a zone. It is readable as long as this object exists, whatever is published later.
@@ -161,6 +162,11 @@ export class VersionView {
     if (set === 0) return undefined
     for (const record of this.records(this.zone, set)) return { ...record }
     return undefined
+  }
+
+  /** Returns a cursor before the first record. */
+  cursor(): VersionCursor {
+    return new VersionCursor(this.#reader, this.#zone)
   }
 
   /** Yields all records of all names except the SOA. */
