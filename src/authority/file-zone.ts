@@ -1,20 +1,16 @@
 import { type Clock, systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
 import { plural } from '../base/plural.ts'
-import { runInSlices, runWhole } from '../base/slices.ts'
+import { runWhole } from '../base/slices.ts'
 import type { Logger } from '../base/telemetry/log.ts'
 import { printName } from '../dns/name/name.ts'
 import type { CheckReport } from '../plugin/description.ts'
-import type { ZoneReader } from '../zone/image/reader.ts'
+import { ZoneReader } from '../zone/image/reader.ts'
 import { ZoneAnswerer } from '../zone/lookup/answer.ts'
 import type { SignatureReport } from '../zone/zonefile/check-signatures.ts'
-import { fillImage } from '../zone/zonefile/fill.ts'
-import {
-  haveChanged,
-  loadZone,
-  type ZoneLoad,
-  type ZoneLoadOptions,
-} from '../zone/zonefile/load.ts'
+import type { ImageLoad } from '../zone/zonefile/image-load.ts'
+import { haveChanged, loadZone, type ZoneLoadOptions } from '../zone/zonefile/load.ts'
+import { loadWithoutPause } from '../zone/zonefile/load-in-thread.ts'
 import { type FileStamp, hasOtherSize } from '../zone/zonefile/text.ts'
 
 /** Faults logged per invalid version; `sextant check` lists all. */
@@ -94,7 +90,7 @@ export class FileZone {
   async load(): Promise<readonly InputError[]> {
     const load = await this.#read({})
     this.#files = load.files
-    this.faults = await this.#settle(load)
+    this.faults = this.#settle(load)
     return this.faults
   }
 
@@ -108,7 +104,7 @@ export class FileZone {
     try {
       const load = await this.#read(this.#options.byMtime ? {} : { unlessSerial: this.serial })
       this.#files = load.files
-      if (!this.#stopped) await this.#take(load)
+      if (!this.#stopped) this.#take(load)
     } finally {
       this.#busy = false
     }
@@ -123,33 +119,29 @@ export class FileZone {
     return this.#files[0]?.file !== this.path || haveChanged(this.#files)
   }
 
-  async #read(options: ZoneLoadOptions): Promise<ZoneLoad> {
-    try {
-      const { clock } = this.#options
-      const timed = { ...options, nowSeconds: secondsOf(clock) }
-      return await runInSlices(loadZone(this.path, this.zone, timed), clock)
-    } catch (error) {
-      return { kind: 'failed', errors: [outOfMemory(error, this.path)], files: [] }
-    }
+  #read(options: ZoneLoadOptions): Promise<ImageLoad> {
+    const { clock } = this.#options
+    const timed = { ...options, nowSeconds: secondsOf(clock) }
+    return loadWithoutPause({ path: this.path, apex: this.zone, options: timed }, clock)
   }
 
-  async #settle(load: ZoneLoad): Promise<readonly InputError[]> {
+  #settle(load: ImageLoad): readonly InputError[] {
     if (load.kind === 'unreadable') return [missingOr(load.error)]
     if (load.kind === 'failed') return load.errors
     return load.kind === 'unchanged' ? this.#sameSerial(load) : this.#putInForce(load)
   }
 
   /** A file that was only copied or touched is no fault. */
-  #sameSerial({ files: [file] }: ZoneLoad): readonly InputError[] {
+  #sameSerial({ files: [file] }: ImageLoad): readonly InputError[] {
     if (file === undefined || this.#served === undefined) return []
     if (!hasOtherSize(file, this.#served)) return []
     const message = 'the file has another size, but the same SOA serial; raise the serial'
     return [new InputError({ file: this.path, line: 1 }, message)]
   }
 
-  async #take(load: ZoneLoad): Promise<void> {
+  #take(load: ImageLoad): void {
     const { log } = this.#options
-    this.faults = await this.#settle(load)
+    this.faults = this.#settle(load)
     const zone = JSON.stringify(this.zoneText)
     const file = JSON.stringify(this.path)
     switch (load.kind) {
@@ -172,21 +164,16 @@ export class FileZone {
     }
   }
 
-  async #putInForce(load: ZoneLoad & { kind: 'loaded' }): Promise<readonly InputError[]> {
-    const { clock, log } = this.#options
-    try {
-      const image = await runInSlices(fillImage(load.records, this.zone), clock)
-      if (this.#stopped) return []
-      for (const warning of load.warnings) log.warning(warning.print())
-      this.answerer = answererOf(image.reader(), this.#options.nsInAuthority)
-      this.shared = { version: nextVersion(), buffer: image.handle.buffer }
-      this.serial = load.serial
-      this.#served = load.files[0]
-      this.signatures = load.signatures
-      return []
-    } catch (error) {
-      return [error instanceof InputError ? error : outOfMemory(error, this.path)]
-    }
+  #putInForce(load: ImageLoad & { kind: 'loaded' }): readonly InputError[] {
+    if (this.#stopped) return []
+    for (const warning of load.warnings) this.#options.log.warning(warning.print())
+    const { buffer } = load
+    this.answerer = answererOf(new ZoneReader({ buffer }), this.#options.nsInAuthority)
+    this.shared = { version: nextVersion(), buffer }
+    this.serial = load.serial
+    this.#served = load.files[0]
+    this.signatures = load.signatures
+    return []
   }
 
   #logErrors(errors: readonly InputError[]): void {
@@ -207,13 +194,6 @@ function secondsOf(clock: Clock): number {
 
 /** The zone's own file does not exist. A missing $INCLUDE file is another InputError. */
 export class MissingFileError extends InputError {}
-
-/** Converts a failed allocation to an error for the operator; rethrows anything else. */
-function outOfMemory(error: unknown, file: string): InputError {
-  if (!(error instanceof RangeError)) throw error
-  const message = 'not enough memory for this zone; split it, or give the server more'
-  return new InputError({ file, line: 1 }, message, error)
-}
 
 /** Returns `error` as a MissingFileError if its file does not exist. */
 function missingOr(error: InputError): InputError {

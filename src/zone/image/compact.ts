@@ -5,6 +5,7 @@ import { ChainStore } from './chain-store.ts'
 import * as L from './layout.ts'
 import { NodeStore, type ZoneEntry } from './node-store.ts'
 import type { ZoneReader } from './reader.ts'
+import { slotsFor } from './table.ts'
 import { ZoneTable } from './zone-table.ts'
 
 /** An arena with the data that its writer has about it. */
@@ -38,12 +39,6 @@ export function compactArena(
   arena.words[L.HEADER_TAIL] = arena.tail
   Atomics.store(arena.words, L.HEADER_VERSION, version)
   return { arena, nodes, zoneTable, zones: moved }
-}
-
-function slotsFor(entries: number): number {
-  let slots = 64
-  while (slots < (entries + 1) * 2) slots *= 2
-  return slots
 }
 
 function copyZone(

@@ -6,6 +6,13 @@ export function tableWords(slots: number): number {
   return TABLE_SLOTS + slots * SLOT_WORDS
 }
 
+/** Returns the slots of a table that has room for `entries`: a power of two, at most half of them used. */
+export function slotsFor(entries: number): number {
+  let slots = 64
+  while (slots < (entries + 1) * 2) slots *= 2
+  return slots
+}
+
 /** Appends an empty table and returns its offset. `slots`: a power of two. */
 export function createTable(arena: Arena, slots: number): number {
   const table = arena.allocate(tableWords(slots))

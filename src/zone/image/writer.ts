@@ -9,6 +9,7 @@ import { NodeStore, type ZoneEntry } from './node-store.ts'
 import { type ArenaHandle, ZoneReader } from './reader.ts'
 import { type Leftover, Replacement } from './replacement.ts'
 import { equalsRRset, rrsetWords, writeRRset } from './rrset-block.ts'
+import { slotsFor } from './table.ts'
 import type { RRsetData, ZoneId } from './types.ts'
 import { ZoneTable } from './zone-table.ts'
 
@@ -16,6 +17,8 @@ import { ZoneTable } from './zone-table.ts'
 interface ZoneImageOptions {
   /** First size of the arena; default 64 KB. */
   readonly initialOctets?: number
+  /** Names that are expected: the index need not grow until there are more. Default: few. */
+  readonly names?: number
   /** Address space to reserve: the maximum size of the arena. Default and maximum: 4 GB. */
   readonly maxOctets?: number
   /**
@@ -37,8 +40,6 @@ export interface ZoneImageStats {
   readonly garbageOctets: number
   readonly arenaOctets: number
 }
-
-const INITIAL_SLOTS = 64
 
 /** A version of an image as plain data over its shared memory. */
 export interface CapturedImage {
@@ -76,7 +77,7 @@ export class ZoneImage {
   constructor(options: ZoneImageOptions = {}, from?: WrittenArena) {
     this.#maxOctets = options.maxOctets ?? ARENA_OCTETS_MAX
     this.#compactWords = (options.compactOctets ?? 16 * 1024 * 1024) / 4
-    const written = from ?? createArena(options.initialOctets ?? 65536, this.#maxOctets)
+    const written = from ?? createArena(options, this.#maxOctets)
     this.#arena = written.arena
     this.#nodes = written.nodes
     this.#zoneTable = written.zoneTable
@@ -372,10 +373,10 @@ export class ZoneImage {
   }
 }
 
-function createArena(initialOctets: number, maxOctets: number): WrittenArena {
-  const arena = new Arena(initialOctets, maxOctets)
-  const nodes = NodeStore.create(arena, INITIAL_SLOTS)
-  return { arena, nodes, zoneTable: ZoneTable.create(arena, INITIAL_SLOTS), zones: [] }
+function createArena(options: ZoneImageOptions, maxOctets: number): WrittenArena {
+  const arena = new Arena(options.initialOctets ?? 65536, maxOctets)
+  const nodes = NodeStore.create(arena, slotsFor(options.names ?? 0))
+  return { arena, nodes, zoneTable: ZoneTable.create(arena, slotsFor(0)), zones: [] }
 }
 
 /** Key of a zone in a Map. */

@@ -10,7 +10,7 @@ const SLICE_NODES = 256
 
 /** Copies checked records into a new zone image and publishes it; pauses now and then. */
 export function* fillImage(records: ZoneRecords, apex: Uint8Array): Generator<void, ZoneImage> {
-  const image = new ZoneImage({ maxOctets: reservedOctets(records) })
+  const image = new ZoneImage({ names: records.nodeCount, maxOctets: reservedOctets(records) })
   const zone = image.addZone(apex)
   const node = new NodeRecords(records)
   for (let i = 0; i < records.nodeCount; i++) {
