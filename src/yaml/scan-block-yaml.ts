@@ -1,7 +1,7 @@
 /**
- * Reads the YAML that kubectl and controllers write, fast: block mappings, block sequences, scalars
- * on one line, comments, `[]` and `{}`. It gives up on anything else: anchors, tags, flow
- * collections, scalars over several lines, tabs, odd indentation, duplicate keys, numbers other
+ * Reads the YAML that kubectl, controllers and people write, fast: block mappings, block sequences, comments,
+ * and on one line: scalars and flow collections. It gives up on anything else: anchors, tags, scalars over several
+ * lines, tabs, odd indentation, duplicate keys, numbers other
  * than short decimal integers, and so on. Then the complete parser reads the document. It never
  * guesses: every value that it returns is the value of the YAML 1.2 core schema.
  */
@@ -27,19 +27,23 @@ const SPACE = 0x20
 const QUOTE = 0x22
 const HASH = 0x23
 const APOSTROPHE = 0x27
+const COMMA = 0x2c
 const DASH = 0x2d
 const DOT = 0x2e
 const DIGIT_9 = 0x39
 const COLON = 0x3a
 const BRACKET = 0x5b
 const BACKSLASH = 0x5c
+const BRACKET_END = 0x5d
 const BRACE = 0x7b
+const BRACE_END = 0x7d
 
 /**
  * First characters of a plain scalar that have another meaning, or that need the complete parser.
  */
 const NOT_PLAIN_FIRST = new Set([...'?:,[]{}#&*!|>\'"%@`'].map((c) => c.charCodeAt(0)))
 const NOT_STRING_FIRST = new Set([...'tTfFnN~0123456789+-.'].map((c) => c.charCodeAt(0)))
+const FLOW_INDICATORS = new Set([...',[]{}'].map((c) => c.charCodeAt(0)))
 /**
  * Cache of plain keys, one per slot. Documents repeat a few dozen keys, and a new string as a
  * property name is expensive, because V8 searches it among all names.
@@ -169,6 +173,11 @@ class BlockScanner {
     const start = this.#at
     if (this.#column === 0 && this.#startsMarker()) this.failed = true
     if (this.failed || !this.#isKey(start)) return String(this.#giveUp())
+    return this.#keyFrom(start)
+  }
+
+  /** Returns the key between `start` and the colon at `#end`, and moves `#end` behind the colon. */
+  #keyFrom(start: number): string {
     const c = this.#text.charCodeAt(start)
     const quoted = c === QUOTE || c === APOSTROPHE
     const length = this.#end - start
@@ -201,7 +210,7 @@ class BlockScanner {
   }
 
   /**
-   * Reads a scalar, `[]` or `{}` from `start` to the end of the line, inside a block at `column`.
+   * Reads a scalar or a flow collection from `start` to the end of the line, inside a block at `column`.
    */
   #scalar(start: number, column: number): YamlValue {
     const value = this.#scalarAt(start)
@@ -215,15 +224,78 @@ class BlockScanner {
   #scalarAt(start: number): YamlValue {
     const c = this.#text.charCodeAt(start)
     if (c === QUOTE || c === APOSTROPHE) return this.#quoted(start)
-    if (c === BRACKET || c === BRACE) return this.#emptyCollection(start)
+    if (c === BRACKET || c === BRACE) return this.#flow(start)
     return this.#plain(start)
   }
 
-  #emptyCollection(start: number): YamlValue {
-    this.#end = start + 2
-    if (this.#text.startsWith('[]', start)) return []
-    if (this.#text.startsWith('{}', start)) return {}
-    return this.#giveUp()
+  /** Reads a flow collection that ends on this line; sets `#end` after its bracket. */
+  #flow(start: number): YamlValue {
+    if (++this.#depth > DEPTH_MAX) return this.#giveUp()
+    const isMapping = this.#text.charCodeAt(start) === BRACE
+    const end = isMapping ? BRACE_END : BRACKET_END
+    const mapping: { [key: string]: YamlValue } = {}
+    const items: YamlValue[] = []
+    this.#end = this.#skipSpaces(start + 1)
+    const isEmpty = this.#text.charCodeAt(this.#end) === end
+    for (let more = !isEmpty; more; ) {
+      if (isMapping) this.#flowEntry(mapping)
+      else items.push(this.#flowValue(this.#end))
+      if (this.failed) return null
+      const c = this.#text.charCodeAt(this.#end)
+      if (c !== COMMA && c !== end) return this.#giveUp()
+      more = c === COMMA
+      if (more) this.#end = this.#skipSpaces(this.#end + 1)
+    }
+    this.#end++
+    this.#depth--
+    return isMapping ? mapping : items
+  }
+
+  #flowEntry(mapping: { [key: string]: YamlValue }): void {
+    const start = this.#end
+    const c = this.#text.charCodeAt(start)
+    if (c === QUOTE || c === APOSTROPHE) this.#quoted(start)
+    else this.#skipFlowPlain(start)
+    if (this.failed || !this.#isColon(this.#end)) this.#giveUp()
+    const key = this.failed ? '' : this.#keyFrom(start)
+    if (this.failed || key in mapping) this.#giveUp()
+    else mapping[key] = this.#flowValue(this.#skipSpaces(this.#end))
+  }
+
+  /** Reads a value inside a flow collection; sets `#end` to what follows it and spaces. */
+  #flowValue(start: number): YamlValue {
+    const c = this.#text.charCodeAt(start)
+    let value: YamlValue
+    if (c === QUOTE || c === APOSTROPHE) value = this.#quoted(start)
+    else if (c === BRACKET || c === BRACE) value = this.#flow(start)
+    else {
+      this.#skipFlowPlain(start)
+      let end = this.#end
+      while (this.#text.charCodeAt(end - 1) === SPACE) end--
+      value = this.failed ? null : this.#resolve(this.#text.slice(start, end))
+    }
+    this.#end = this.#skipSpaces(this.#end)
+    return value
+  }
+
+  /** As `#skipPlain`, inside a flow collection: brackets and commas end a scalar too. */
+  #skipFlowPlain(start: number): void {
+    const text = this.#text
+    const first = text.charCodeAt(start)
+    if (NOT_PLAIN_FIRST.has(first)) this.#giveUp()
+    let i = start
+    for (; i < text.length; i++) {
+      const c = text.charCodeAt(i)
+      if (c === COMMA || c === BRACKET_END || c === BRACE_END || c === NEWLINE) break
+      if (c === COLON && this.#isColon(i)) break
+      // A colon before a bracket, a bracket inside, a comment: the complete parser knows.
+      const isOdd = c === BRACKET || c === BRACE || c < SPACE
+      const isComment = c === HASH && text.charCodeAt(i - 1) === SPACE
+      if (isOdd || isComment || (c === COLON && FLOW_INDICATORS.has(text.charCodeAt(i + 1))))
+        this.failed = true
+    }
+    if (first === DASH && (i === start + 1 || text.charCodeAt(start + 1) === SPACE)) this.#giveUp()
+    this.#end = i
   }
 
   #plain(start: number): YamlValue {

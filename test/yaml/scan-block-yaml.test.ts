@@ -38,13 +38,33 @@ const UNDERSTOOD: readonly { name: string; given: string }[] = [
     given: 'f:labels:\n  .: {}\n  k:{"type":"Ready"}:\n    f:x: {}\n',
   },
   { name: 'a document of comments alone', given: '# nothing\n' },
+  {
+    name: 'flow collections on one line',
+    given: 'm: { name: r, "n": [ 1, -2 ,x y], e: [], f: {} } # c\nt: [192.0.2.1, "a, b"]\n',
+  },
+  {
+    name: 'flow mappings as items',
+    given: 'p:\n  - { name: weight, value: "60" }\n  - [a, [b]]\n',
+  },
+  {
+    name: 'colons and dashes in flow scalars',
+    given: 'a: [2001:db8::1, -x, http://b/c, a-b, x#y]\n',
+  },
 ]
 
 const GIVEN_UP: readonly { name: string; given: string }[] = [
   { name: 'an anchor', given: 'a: &x b\n' },
   { name: 'an alias', given: 'a: *x\n' },
   { name: 'a tag', given: 'a: !!str 1\n' },
-  { name: 'a flow sequence', given: 'a: [b, c]\n' },
+  { name: 'a flow sequence over two lines', given: 'a: [b,\n  c]\n' },
+  { name: 'an empty entry', given: 'a: [b, ]\n' },
+  { name: 'a pair in a flow sequence', given: 'a: [b: c]\n' },
+  { name: 'a flow entry without a value', given: 'a: {b, c: }\n' },
+  { name: 'a colon next to a quoted flow key', given: 'a: {"b":1}\n' },
+  { name: 'a duplicate flow key', given: 'a: {b: 1, b: 2}\n' },
+  { name: 'a comment in a flow collection', given: 'a: [b # c]\n' },
+  { name: 'a flow collection as a key', given: 'a:\n  [b]: c\n' },
+  { name: 'flow collections deeper than 32', given: `a: ${'['.repeat(40)}${']'.repeat(40)}\n` },
   { name: 'a block scalar', given: 'a: |\n  b\n' },
   { name: 'a plain scalar over two lines', given: 'a: b\n  c\n' },
   { name: 'a quoted scalar over two lines', given: 'a: "b\n  c"\n' },
@@ -245,6 +265,68 @@ function agrees(text: string): boolean {
 
 t.test('never differs from the complete parser on random text', (t) => {
   fc.assert(fc.property(SOUP, agrees), { seed: 2026, numRuns: 20000 })
+  t.end()
+})
+
+/** Pieces of flow collections. */
+const FLOW_PIECE = fc.constantFrom(
+  ...[
+    '[',
+    ']',
+    '{',
+    '}',
+    '[',
+    ']',
+    '{',
+    '}',
+    ',',
+    ', ',
+    ' ,',
+    ' ',
+    ': ',
+    ':',
+    'a: ',
+    '"k": ',
+    "'k': ",
+  ],
+  ...['a', 'b c', '-', '- ', '-1', '1', '01', 'true', '~', 'null', '"q"', "'s'", '"a, b"', "'x]'"],
+  ...[
+    '#',
+    ' # c',
+    'a#b',
+    '::1',
+    'a:b',
+    '*',
+    '&a',
+    '!t',
+    '?',
+    '? ',
+    '%',
+    '@',
+    '\n',
+    '\n  ',
+    '|',
+    '>',
+    '.5',
+    '<<: ',
+  ],
+)
+const FLOW_SOUP = fc
+  .tuple(
+    fc.constantFrom('a: [', 'a: {', 'a:\n  - {', '- ['),
+    fc.array(FLOW_PIECE, { maxLength: 9 }),
+    fc.constantFrom(']', '}', ' }', ''),
+  )
+  .map(([open, pieces, close]) => `${open}${pieces.join('')}${close}`)
+
+t.test('never differs from the complete parser on random flow collections', (t) => {
+  let understood = 0
+  const property = fc.property(FLOW_SOUP, (text) => {
+    if (scanBlockYaml(text) !== undefined) understood++
+    return agrees(text)
+  })
+  fc.assert(property, { seed: 30, numRuns: 20_000 })
+  t.ok(understood > 1000, `understood ${understood}: the property must not be empty`)
   t.end()
 })
 
