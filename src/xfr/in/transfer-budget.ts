@@ -1,4 +1,4 @@
-import { totalmem } from 'node:os'
+import { memoryLimit } from '../../base/memory-limit.ts'
 
 /**
  * The part of the memory that all incoming transfers may hold. The arrays of records double, so they may take
@@ -61,12 +61,5 @@ export class TransferBudget {
   }
 }
 
-/** The memory of the container, or of the machine, in octets. */
-function memoryOctets(): number {
-  const container = process.constrainedMemory()
-  const machine = totalmem()
-  return container > 0 && container < machine ? container : machine
-}
-
 /** The budget of this process. */
-export const transferBudget = new TransferBudget(Math.floor(memoryOctets() * MEMORY_SHARE))
+export const transferBudget = new TransferBudget(Math.floor(memoryLimit() * MEMORY_SHARE))

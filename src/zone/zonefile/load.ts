@@ -3,6 +3,7 @@ import { RRType } from '../../dns/iana/index.ts'
 import { printName } from '../../dns/name/name.ts'
 import { checkZone } from './check.ts'
 import { checkSignatures, type SignatureReport } from './check-signatures.ts'
+import { memoryProblem } from './memory-need.ts'
 import { OWNER_RECORDS_MAX, ZoneRecords } from './records.ts'
 import { type ZoneScanLimits, ZoneScanner } from './scanner.ts'
 import type { ScannedRecord, ZoneSink } from './sink.ts'
@@ -14,6 +15,8 @@ const RECORD_OCTETS = 32
 export interface ZoneLoadOptions extends ZoneScanLimits {
   /** Stops early if the SOA has this serial: the caller already has the zone. */
   readonly unlessSerial?: number
+  /** Octets of memory that the load may take; default: any number. */
+  readonly memoryMax?: number
   /**
    * Seconds since the Unix epoch: warns about signatures that are invalid at this time. Absent =
    * times are not checked.
@@ -61,6 +64,11 @@ export function* loadZone(
   } catch (error) {
     if (!(error instanceof InputError)) throw error
     return { kind: 'unreadable', error, files: [{ file: path, stamp: '' }] }
+  }
+  const problem = memoryProblem(source, options.memoryMax ?? Number.POSITIVE_INFINITY)
+  if (problem !== undefined) {
+    const { file, stamp } = source
+    return { kind: 'failed', errors: [problem], files: [{ file, stamp }] }
   }
   return yield* loadZoneText(source, apex, options)
 }

@@ -400,3 +400,17 @@ test('a flood of comments and empty lines does not keep the thread', (t) => {
   }
   t.end()
 })
+
+test('a file that needs more memory than is left', async (t) => {
+  const path = join(t.testdir({}), 'db')
+  // 80 000 records: 1.4 MiB of text, 17 MiB in the image and 20 MiB with what the load needs beside it.
+  writeFileSync(path, APEX + 'www 60 A 192.0.2.1\n'.repeat(80_000))
+  const load = (memoryMax: number) => runWhole(loadZone(path, wire('example.org.'), { memoryMax }))
+  const refused = load(10 * 2 ** 20)
+  t.equal(
+    refused.kind === 'failed' && refused.errors.map((error) => error.print()).join(),
+    `${path}:1: loading the zone needs about 20 MiB of memory, and 10 MiB are left; give the server more, or split the zone`,
+  )
+  t.notOk(haveChanged(refused.files), 'it is not read again until it changes')
+  t.match(load(30 * 2 ** 20), { kind: 'failed', errors: [{ message: /more than 65535 records/ }] })
+})

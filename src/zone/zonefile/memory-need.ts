@@ -1,0 +1,32 @@
+import { InputError } from '../../base/errors.ts'
+import { memoryLimit } from '../../base/memory-limit.ts'
+import type { ZoneText } from './text.ts'
+
+/** Smaller files are loaded whatever the limit is. */
+const OCTETS_MIN = 1024 * 1024
+/** Octets of a record while it is loaded: 140 of its numbers, with room to grow, and 80 in the image. */
+const RECORD_OCTETS = 220
+/** The text, and its names and rdata. */
+const TEXT_COPIES = 2
+const NEWLINE = 0x0a
+const MIB = 2 ** 20
+
+/**
+ * Returns an error if loading this file needs more than `octetsMax` octets of memory, as far as its size and number of
+ * lines tell. The kernel would end the process, and the version in force with it.
+ */
+export function memoryProblem({ file, text }: ZoneText, octetsMax: number): InputError | undefined {
+  if (text.length < OCTETS_MIN) return undefined
+  let lines = 0
+  for (let at = text.indexOf(NEWLINE); at !== -1; at = text.indexOf(NEWLINE, at + 1)) lines++
+  const needed = lines * RECORD_OCTETS + text.length * TEXT_COPIES
+  if (needed <= octetsMax) return undefined
+  const [need, has] = [needed, Math.max(0, octetsMax)].map((octets) => Math.round(octets / MIB))
+  const message = `loading the zone needs about ${need} MiB of memory, and ${has} MiB are left`
+  return new InputError({ file, line: 1 }, `${message}; give the server more, or split the zone`)
+}
+
+/** Returns the octets of memory that this process may still take. */
+export function memoryLeft(): number {
+  return memoryLimit() - process.memoryUsage.rss()
+}
