@@ -11,7 +11,6 @@ import type { SignatureReport } from '../zone/zonefile/check-signatures.ts'
 import type { ImageLoad } from '../zone/zonefile/image-load.ts'
 import { haveChanged, loadZone, type ZoneLoadOptions } from '../zone/zonefile/load.ts'
 import { loadWithoutPause } from '../zone/zonefile/load-in-thread.ts'
-import { memoryLeft } from '../zone/zonefile/memory-need.ts'
 import { type FileStamp, hasOtherSize } from '../zone/zonefile/text.ts'
 
 /** Faults logged per invalid version; `sextant check` lists all. */
@@ -122,7 +121,7 @@ export class FileZone {
 
   #read(options: ZoneLoadOptions): Promise<ImageLoad> {
     const { clock } = this.#options
-    const all = { ...options, nowSeconds: secondsOf(clock), memoryMax: memoryLeft() }
+    const all = { ...options, nowSeconds: secondsOf(clock), memoryMax: 'left' as const }
     return loadWithoutPause({ path: this.path, apex: this.zone, options: all }, clock)
   }
 

@@ -28,7 +28,6 @@ interface ChainKind {
 export class ChainStore {
   readonly #nodes: NodeStore
   readonly #order = new CanonicalOrder()
-  readonly #hasher = new Nsec3Hasher()
   readonly #name = new NameBuffer()
 
   constructor(nodes: NodeStore) {
@@ -98,8 +97,9 @@ export class ChainStore {
         parameters[0] === NSEC3_SHA1 && parameters[1] === 0 && nsec3Excess(parameters, 0) === ''
       if (!isUsable) continue
       const kind = { type: RRType.NSEC3, parameters }
-      this.#hasher.hash(apex.qname, 0, apex.qnameOctets, false, parameters, 0)
-      const hashed = this.#find(entry, this.#hasher.label, apex)
+      const hasher = new Nsec3Hasher()
+      hasher.hash(apex.qname, 0, apex.qnameOctets, false, parameters, 0)
+      const hashed = this.#find(entry, hasher.label, apex)
       if (hashed !== 0 && this.#isIn(hashed, kind)) return kind
     }
     const hasNsec = nodes.findRRset(node, RRType.NSEC) !== 0

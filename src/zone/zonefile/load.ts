@@ -15,8 +15,8 @@ const RECORD_OCTETS = 32
 export interface ZoneLoadOptions extends ZoneScanLimits {
   /** Stops early if the SOA has this serial: the caller already has the zone. */
   readonly unlessSerial?: number
-  /** Octets of memory that the load may take; default: any number. */
-  readonly memoryMax?: number
+  /** Octets of memory that the load may take; `left`: what the process may still take. Default: any number. */
+  readonly memoryMax?: number | 'left'
   /**
    * Seconds since the Unix epoch: warns about signatures that are invalid at this time. Absent =
    * times are not checked.
@@ -65,7 +65,7 @@ export function* loadZone(
     if (!(error instanceof InputError)) throw error
     return { kind: 'unreadable', error, files: [{ file: path, stamp: '' }] }
   }
-  const problem = memoryProblem(source, options.memoryMax ?? Number.POSITIVE_INFINITY)
+  const problem = memoryProblem(source, options.memoryMax)
   if (problem !== undefined) {
     const { file, stamp } = source
     return { kind: 'failed', errors: [problem], files: [{ file, stamp }] }

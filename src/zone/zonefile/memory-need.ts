@@ -12,11 +12,16 @@ const NEWLINE = 0x0a
 const MIB = 2 ** 20
 
 /**
- * Returns an error if loading this file needs more than `octetsMax` octets of memory, as far as its size and number of
- * lines tell. The kernel would end the process, and the version in force with it.
+ * Returns an error if loading this file needs more than `memoryMax` octets of memory, as far as its size and number of
+ * lines show. The kernel would end the process, and the version in force with it.
  */
-export function memoryProblem({ file, text }: ZoneText, octetsMax: number): InputError | undefined {
+export function memoryProblem(
+  { file, text }: ZoneText,
+  memoryMax: number | 'left' = Number.POSITIVE_INFINITY,
+): InputError | undefined {
+  // To ask the system takes 150 µs.
   if (text.length < OCTETS_MIN) return undefined
+  const octetsMax = memoryMax === 'left' ? memoryLeft() : memoryMax
   let lines = 0
   for (let at = text.indexOf(NEWLINE); at !== -1; at = text.indexOf(NEWLINE, at + 1)) lines++
   const needed = lines * RECORD_OCTETS + text.length * TEXT_COPIES
@@ -27,6 +32,6 @@ export function memoryProblem({ file, text }: ZoneText, octetsMax: number): Inpu
 }
 
 /** Returns the octets of memory that this process may still take. */
-export function memoryLeft(): number {
+function memoryLeft(): number {
   return memoryLimit() - process.memoryUsage.rss()
 }
