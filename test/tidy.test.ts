@@ -103,6 +103,42 @@ t.test('folders import what their README.md allows, and all of it', async (t) =>
   t.strictSame(unused, [])
 })
 
+/** What `src/FOLDER/README.md` says of the folders inside: each imports only those that follow it. */
+function scanLayers(readme: string): string[] {
+  const [, list = ''] = /^- Layers: ([^.]*)\./m.exec(readme) ?? []
+  return [...list.matchAll(/`([\w-]+)`/g)].map(([, folder = '']) => folder)
+}
+
+/** True if the folder of `from` precedes the one of `to` in `layers`, or the list lacks one of them. */
+function isDownward(layers: readonly string[], from: string, to: string): boolean {
+  if (topFolder(from) !== topFolder(to)) return true
+  const [upper, lower] = [from, to].map((file) => layers.indexOf(file.split('/')[2] ?? ''))
+  return upper === -1 || lower === -1 || upper! <= lower!
+}
+
+t.test('the folders of a folder import as the layers in its README.md say', async (t) => {
+  const layers = scanLayers('- Layers: `a`, `b-c`. A folder …')
+  t.strictSame(layers, ['a', 'b-c'])
+  for (const [from, to, ok] of [
+    ['src/x/a/1.ts', 'src/x/b-c/2.ts', true],
+    ['src/x/b-c/2.ts', 'src/x/b-c/d/3.ts', true],
+    ['src/x/b-c/2.ts', 'src/x/a/1.ts', false],
+    ['src/x/b-c/2.ts', 'src/x/e/1.ts', true],
+    ['src/x/b-c/2.ts', 'src/y/a/1.ts', true],
+    ['src/x/b-c/2.ts', 'src/x/1.ts', true],
+  ] as const) {
+    t.equal(isDownward(layers, from, to), ok, `${from} -> ${to}`)
+  }
+  for (const name of FOLDERS) {
+    const layers = scanLayers(read(`src/${name}/README.md`))
+    for (const layer of layers) t.ok(existsSync(join(root, 'src', name, layer)), `${name}/${layer}`)
+    const breaches = filesUnder(`src/${name}`, '.ts').flatMap((from) =>
+      importsOf(from).flatMap((to) => (isDownward(layers, from, to) ? [] : [`${from} -> ${to}`])),
+    )
+    t.strictSame(breaches, [])
+  }
+})
+
 t.test('no folders import each other', async (t) => {
   t.strictSame(circlesOf(ALLOWED), [])
 })

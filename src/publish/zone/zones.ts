@@ -20,13 +20,12 @@ import type { AnswerEvents } from '../build/answer-events.ts'
 import type { RecordZone } from '../build/record-zone.ts'
 import type { RRsetSink } from '../build/record-zone-options.ts'
 import type { PublishOptions } from '../options.ts'
-import type { ZoneFacts } from '../serve/snapshot/facts.ts'
 import type { EndpointCounters } from './endpoint-counters.ts'
 import { ImageSink } from './image-sink.ts'
 import { Leftovers } from './leftovers.ts'
 import type { OfferedVersions } from './offered-versions.ts'
 import type { SerialFile } from './serials/serial-file.ts'
-import type { SerialIndex } from './serials/serial-index.ts'
+import type { ContentSerial, SerialIndex } from './serials/serial-index.ts'
 import { composeSoa, SOA_TTL_SECONDS } from './soa.ts'
 import { belongs, createRecordZone, mailboxOf, primaryOf } from './zone-content.ts'
 
@@ -147,7 +146,7 @@ export class PublishedZones {
   }
 
   /** For a snapshot. */
-  get facts(): ZoneFacts[] {
+  get facts(): ContentSerial[] {
     return this.#zones.map((zone) => {
       return { zone: zone.text, digest: digestWithSoa(zone), serial: zone.serial }
     })

@@ -1,4 +1,5 @@
 import { scanTierKey, type TierKey } from '../../../steering/tier-key.ts'
+import type { ContentSerial } from '../../zone/serials/serial-index.ts'
 
 /** The metadata of a snapshot file beside its zone image (its `facts`, as JSON). */
 export interface SnapshotFacts {
@@ -8,17 +9,7 @@ export interface SnapshotFacts {
   readonly takenMs: number
   /** The tier keys of each policy, by its number in the encoded steering; empty = unused. */
   readonly policies: readonly (readonly TierKey[])[]
-  readonly zones: readonly ZoneFacts[]
-}
-
-/** The content that a zone was served with. */
-export interface ZoneFacts {
-  /** Presentation form, lower case. */
-  readonly zone: string
-  /** Digest of the content: see `SerialIndex`. No white space. */
-  readonly digest: string
-  /** 1..2^32-1. */
-  readonly serial: number
+  readonly zones: readonly ContentSerial[]
 }
 
 export function printFacts(facts: SnapshotFacts): string {
@@ -54,7 +45,7 @@ export function scanFacts(text: string): SnapshotFacts | undefined {
 /** Largest date (ECMA-262, 21.4.1.1). */
 const DATE_MS_MAX = 8.64e15
 
-function scanZone(json: unknown): ZoneFacts | undefined {
+function scanZone(json: unknown): ContentSerial | undefined {
   if (!isObject(json)) return undefined
   const { zone, digest, serial } = json
   if (typeof zone !== 'string' || typeof digest !== 'string' || /\s/.test(digest)) return undefined

@@ -1,15 +1,19 @@
 import { addToSerial, isSerialAfter, nextSerial } from '../soa.ts'
 
-/** The serial of one content of a zone. */
-export interface SerialEntry {
+/** A content of a zone, and the serial that it was served with. */
+export interface ContentSerial {
   /** Presentation form, lower case. */
   readonly zone: string
-  /** The version of the zone: its server block. No white space. */
-  readonly place: string
   /** Equal for equal content. No white space. */
   readonly digest: string
   /** 1..2^32-1. */
   readonly serial: number
+}
+
+/** The serial of a content of one version of a zone. */
+export interface SerialEntry extends ContentSerial {
+  /** The version of the zone: its server block. No white space. */
+  readonly place: string
 }
 
 interface Content {

@@ -1,12 +1,12 @@
-import { RRType } from '../../dns/iana/types.ts'
-import { printName } from '../../dns/name/name.ts'
-import type { PublishOptions } from '../options.ts'
-import type { LoadedSnapshot } from '../serve/snapshot/load.ts'
-import type { SerialFile } from './serials/serial-file.ts'
-import type { SerialIndex } from './serials/serial-index.ts'
-import { RESERVED_COMMITS, UNKNOWN_DIGEST } from './serials/serial-text.ts'
-import { addToSerial, composeSoa, isSerialAfter, SOA_TTL_SECONDS } from './soa.ts'
-import { mailboxOf, primaryOf } from './zone-content.ts'
+import { RRType } from '../../../dns/iana/types.ts'
+import { printName } from '../../../dns/name/name.ts'
+import type { PublishOptions } from '../../options.ts'
+import type { SerialFile } from '../../zone/serials/serial-file.ts'
+import type { SerialIndex } from '../../zone/serials/serial-index.ts'
+import { RESERVED_COMMITS, UNKNOWN_DIGEST } from '../../zone/serials/serial-text.ts'
+import { addToSerial, composeSoa, isSerialAfter, SOA_TTL_SECONDS } from '../../zone/soa.ts'
+import { mailboxOf, primaryOf } from '../../zone/zone-content.ts'
+import type { LoadedSnapshot } from './load.ts'
 
 interface RaiseSerialsParts {
   readonly serials: SerialIndex
