@@ -58,6 +58,11 @@ export interface DirectivePart {
   readonly waits?: boolean | undefined
   /** If the block accepts NOTIFYs, they pass through the handler too; they bypass others. */
   readonly seesNotify?: boolean | undefined
+  /**
+   * The handler takes queries of class CH, and passes them on only to another such handler. Blocks
+   * without one refuse them.
+   */
+  readonly takesChaos?: boolean | undefined
   /** The handler answers queries from its own data. A block without such a handler causes a warning. */
   readonly answers?: boolean | undefined
   /** Runs in every thread, after the setups of all blocks: for code that reads what others share. No I/O. */

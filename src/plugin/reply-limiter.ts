@@ -31,3 +31,6 @@ export const LIMITER = key<ReplyLimiter>('limiter of UDP replies')
 
 /** True: the server block answers only clients that its rules allow. */
 export const LIMITS_CLIENTS = key<boolean>('limit to known clients')
+
+/** True: the server block replies to all its queries, with at most two addresses each: too few for an attack. */
+export const SENDS_LITTLE = key<boolean>('small replies')

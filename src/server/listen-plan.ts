@@ -14,6 +14,8 @@ export interface LoadedBlock {
   readonly chain: Handler
   /** The zones that the chain answers from, in its order. */
   readonly sources: readonly AnswerSource[]
+  /** See `DirectivePart`. */
+  readonly takesChaos: boolean
 }
 
 /** One address to listen on, by UDP and TCP, and the blocks that it serves. */
@@ -136,7 +138,7 @@ function addToPlan(
     viewName: config.viewName,
     bufsizeOctets: config.bufsizeOctets,
     debug: config.debug,
-    acceptsChaos: config.directives.some((name) => name === 'chaos' || name === 'template'),
+    takesChaos: block.takesChaos,
     takesNotify: config.takesNotify,
   })
   return isReached

@@ -28,9 +28,9 @@ export interface RoutedBlock {
   readonly bufsizeOctets: number
   /** Set by `debug`: an exception of a handler ends the process instead of causing a SERVFAIL. */
   readonly debug: boolean
-  /** True if the chain answers class CH (`chaos`, `template`). Otherwise such queries are refused. */
-  readonly acceptsChaos?: boolean
-  /** True if the chain accepts NOTIFYs (`secondary`). Otherwise they are refused. */
+  /** True if the chain takes class CH. Otherwise such queries are refused. */
+  readonly takesChaos?: boolean
+  /** True if the chain accepts NOTIFYs. Otherwise they are refused. */
   readonly takesNotify?: boolean
 }
 
@@ -120,10 +120,10 @@ function passes(block: RoutedBlock, tx: Transaction): boolean {
 }
 
 /**
- * Only blocks that accept it get class CH; no block gets other classes except IN. `template`, or
- * `chaos` without one, passes nothing of class CH on, so only links above need to check the class.
+ * Only blocks that accept it get class CH; no block gets other classes except IN. The handler that takes CH
+ * passes none on, so only links above it need to check the class.
  */
 function takesClass(block: RoutedBlock, query: Query): boolean {
   if (query.qclass === RRClass.IN) return true
-  return query.qclass === RRClass.CH && block.acceptsChaos === true
+  return query.qclass === RRClass.CH && block.takesChaos === true
 }

@@ -96,6 +96,8 @@ interface BlockDraft {
   readonly links: { readonly factory: HandlerFactory; readonly seesNotify: boolean }[]
   /** True if a handler answers queries. */
   answers: boolean
+  /** True if a handler takes class CH. */
+  takesChaos: boolean
 }
 
 const BUFSIZE_OCTETS_DEFAULT = 1232
@@ -144,13 +146,13 @@ export function setupBlocks(
   }
   if (errors.length === 0) for (const { part } of registrations.parts) part.link?.()
   for (const draft of drafts) warnIfUnanswered(draft, registrations.warnings)
-  const blocks = drafts.map(({ config, keyPositions, links }) => {
+  const blocks = drafts.map(({ config, keyPositions, links, takesChaos }) => {
     const sources: AnswerSource[] = []
     const factories = links.map(({ factory, seesNotify }) => {
       const isBeside = config.takesNotify && !seesNotify
       return collectingSource(isBeside ? besideNotify(factory) : factory, sources)
     })
-    return { config, keyPositions, chain: linkChain(factories), sources }
+    return { config, keyPositions, chain: linkChain(factories), sources, takesChaos }
   })
   return { blocks, registrations, errors: errors.map((one) => nameUnset(one, corefile.unset)) }
 }
@@ -195,7 +197,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
     directives: [],
     takesNotify: false,
   }
-  return { source, config, keyPositions, links: [], answers: false }
+  return { source, config, keyPositions, links: [], answers: false, takesChaos: false }
 }
 
 /** Runs `step`. Adds invalid input to `errors`; rethrows anything else, which is a bug. */
@@ -243,6 +245,7 @@ function register(placed: RegisteredPart, draft: BlockDraft, all: ContextParts):
     const factory = handsOver ? handingOver(part.handler, part.answers === true) : part.handler
     draft.links.push({ factory, seesNotify: part.seesNotify === true })
     if (part.answers === true) draft.answers = true
+    if (part.takesChaos === true) draft.takesChaos = true
   }
   const { ready: check, note, status, problems: groups } = part
   if (check !== undefined) reports.readiness.push({ name: directive, check, note })

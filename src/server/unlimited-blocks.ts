@@ -1,14 +1,12 @@
 import { scanAddress } from '../dns/text/address.ts'
 import { ProbePolicy } from '../health/probes/probe-policy.ts'
 import type { BlockConfig } from '../plugin/directive.ts'
-import { LIMITER, LIMITS_CLIENTS } from '../plugin/reply-limiter.ts'
+import { LIMITER, LIMITS_CLIENTS, SENDS_LITTLE } from '../plugin/reply-limiter.ts'
 
 /** Reply octets per query octet, measured with DNSSEC. */
 const AMPLIFICATION = 26
 /** Blocks that the line names. */
 const NAMED_MAX = 5
-/** Their replies have at most two addresses, and they reply to every query of their block. */
-const SMALL: readonly string[] = ['whoami', 'erratic']
 /** Without an exception: refuses the networks that only nearby clients reach. */
 const NEARBY = new ProbePolicy()
 
@@ -17,7 +15,7 @@ export function describeUnlimited(blocks: readonly BlockConfig[]): string {
   const open = blocks.filter((block) => {
     const { shared } = block
     const isLimited = shared.find(LIMITER) !== undefined || shared.find(LIMITS_CLIENTS) === true
-    const isSmall = SMALL.some((name) => block.directives.includes(name))
+    const isSmall = shared.find(SENDS_LITTLE) === true
     return !isLimited && !isSmall && block.directives.length > 0 && isPublic(block)
   })
   const keys = [

@@ -73,7 +73,7 @@ t.test('views of one zone are tried in order, then shorter zones', async (t) => 
 })
 
 t.test('classes', async (t) => {
-  const { server } = start([block('example.org.'), block('bind.', { acceptsChaos: true })])
+  const { server } = start([block('example.org.'), block('bind.', { takesChaos: true })])
   const table = [
     { name: 'example.org', rrclass: 1, want: 'example.org.' },
     { name: 'example.org', rrclass: 3, want: 'rcode 5' },

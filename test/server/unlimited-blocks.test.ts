@@ -29,6 +29,7 @@ const CASES: readonly {
     open: false,
   },
   { name: 'with small replies only', corefile: 'example.org {\n whoami\n}', open: false },
+  { name: 'with small replies to test with', corefile: 'example.org {\n erratic\n}', open: false },
   {
     name: 'with a limit',
     corefile: 'example.org {\n rrl {\n responses-per-second 9\n }\n template ANY ANY\n}',

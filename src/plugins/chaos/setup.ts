@@ -29,6 +29,6 @@ export const chaos: Directive = {
       const otherwise = c.block.directives.includes('template') ? PASS : Rcode.REFUSED
       return new Chaos(next, { version, host, authors, otherwise })
     }
-    return { handler, answers: true }
+    return { handler, answers: true, takesChaos: true }
   },
 }

@@ -1,6 +1,7 @@
 import { scanDuration } from '../../base/duration.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive } from '../../plugin/directive.ts'
+import { SENDS_LITTLE } from '../../plugin/reply-limiter.ts'
 import { Erratic, type ErraticOptions } from './erratic.ts'
 
 const AMOUNT_DEFAULT = 2
@@ -12,6 +13,7 @@ export const erratic: Directive = {
   name: 'erratic',
   setup(c) {
     const options = scanOptions(c.dispenser)
+    c.block.shared.provide(SENDS_LITTLE, true)
     // One count of queries for all threads, so that each AMOUNT is exact.
     return { handler: () => new Erratic(options, c.timers), answers: true, waits: true }
   },

@@ -87,7 +87,7 @@ export const template: Directive = {
       return c.block.metadata.find(label)?.(tx) ?? ''
     }
     const handler = (next: Handler): Handler => new Template(next, templates, slots, metadata)
-    return [exportCounts(c, templates, slots), { handler, answers: true }]
+    return [exportCounts(c, templates, slots), { handler, answers: true, takesChaos: true }]
   },
 }
 

@@ -1,4 +1,5 @@
 import type { Directive } from '../../plugin/directive.ts'
+import { SENDS_LITTLE } from '../../plugin/reply-limiter.ts'
 import { Whoami } from './whoami.ts'
 
 /** `whoami`: answers with the client's own address and port. */
@@ -8,6 +9,7 @@ export const whoami: Directive = {
     while (c.dispenser.next()) {
       if (c.dispenser.nextArg()) throw c.dispenser.argError()
     }
+    c.block.shared.provide(SENDS_LITTLE, true)
     return { handler: () => new Whoami(), answers: true }
   },
 }
