@@ -14,11 +14,15 @@ import { type DnsDriver, openDnsListener } from '../server/dns-listener.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
 import type { HttpRoute } from '../server/setup.ts'
 import type { DataChange, DnsListener, SupervisorParts } from '../server/supervisor.ts'
+import type { ServedScheme } from '../transport/driver.ts'
 import { createTcpCounters } from '../transport/tcp-counters.ts'
 import { tcpDriver } from '../transport/tcp-driver.ts'
 import { followCookieSecrets, rotateCookieSecrets } from './cookie-secrets.ts'
 import { releaseMemoryAfterFloods } from './memory-release.ts'
 import { UdpService } from './udp-service.ts'
+
+/** The transports of each scheme. */
+type DnsDrivers = Readonly<Record<ServedScheme, readonly DnsDriver[]>>
 
 interface ComposeOptions {
   /** Another process, which is about to end, serves the addresses. */
@@ -45,20 +49,20 @@ export function composeParts(
   totals.includeLosses(() => ({ lines: lines.dropped }))
   const parts = { dnsPort, lines, cookieSecrets, counts: counters, totals, log, takesOver }
   const udp = new UdpService(parts)
-  const drivers: readonly DnsDriver[] = [udp, tcpDriver(tcpCounters, () => udp.reusePortBinder)]
-  // `status` prints them in this order.
-  for (const { losses } of drivers.toReversed()) if (losses) totals.includeLosses(losses)
+  const drivers: DnsDrivers = {
+    dns: [udp, tcpDriver(tcpCounters, () => udp.reusePortBinder)],
+  }
+  includeLosses(totals, drivers)
   const shared = {
     clock: systemClock,
     random: new Random(randomInt(2 ** 32)),
     cookies: new CookieJar(secrets),
     counters,
     log,
-    drivers,
   }
   let announced = false
   const openDns = async (plan: ListenPlan): Promise<DnsListener> => {
-    const listener = await openDnsListener(plan, shared)
+    const listener = await openDnsListener(plan, { ...shared, drivers: drivers[plan.scheme] })
     // Only once a socket is open: a start that fails prints only its reason.
     if (!announced) {
       log.info(`udp: ${udp.description}`)
@@ -94,6 +98,12 @@ export function composeParts(
     },
     ...httpOpeners(udp, log),
   }
+}
+
+/** `status` prints the losses in this order. */
+function includeLosses(totals: ServerTotals, drivers: DnsDrivers): void {
+  for (const { losses } of Object.values(drivers).flat().toReversed())
+    if (losses !== undefined) totals.includeLosses(losses)
 }
 
 /** Not every Corefile needs HTTP, and it has many modules. */

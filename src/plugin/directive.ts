@@ -11,6 +11,7 @@ import type { ProblemReport } from '../base/telemetry/problems.ts'
 import type { StatusPart } from '../base/telemetry/status.ts'
 import type { Timers } from '../base/timers.ts'
 import type { Dispenser } from '../corefile/dispenser.ts'
+import type { Key } from '../corefile/key.ts'
 import type { UnsetVariable } from '../corefile/parser.ts'
 import type { AnswerExplainer } from './answer-explainer.ts'
 import type { CounterSlots } from './counter-slots.ts'
@@ -36,21 +37,11 @@ export interface Directive {
 /** Loads the directives with these names, in any order. Omits unknown names. */
 export type LoadDirectives = (names: ReadonlySet<string>) => Promise<readonly Directive[]>
 
-/** One key of a server block, `[scheme://]zone[:port]`. */
-export interface BlockKey {
-  readonly scheme: 'dns' | 'tls' | 'quic' | 'grpc' | 'https' | 'https3'
-  /** Lower-case wire form. */
-  readonly zone: Uint8Array
-  /** Presentation form, lower case, with the final dot. */
-  readonly zoneText: string
-  readonly port: number
-}
-
 /** What directives of one server block share with each other and with the server. */
 export interface BlockConfig {
   /** What only some of them know, by the keys of the folders that own the values. Complete once all setups ran. */
   readonly shared: SharedValues
-  readonly keys: readonly BlockKey[]
+  readonly keys: readonly Key[]
   /** Addresses from `bind`; empty = every address. */
   listenHosts: string[]
   /** Base directory of relative paths; set by `root`, default the working directory. */
@@ -61,8 +52,8 @@ export interface BlockConfig {
   sockets: number
   /** Most octets of a UDP reply, and the size we advertise; set by `bufsize`. */
   bufsizeOctets: number
-  /** Set by `timeouts`, in milliseconds; maxTcpQueries -1 = no limit. */
-  timeouts: { readMs: number; writeMs: number; idleMs: number; maxTcpQueries: number }
+  /** Set by `timeouts`, in milliseconds; queriesMax -1 = no limit. */
+  timeouts: { readMs: number; writeMs: number; idleMs: number; queriesMax: number }
   /** Queries that directives of the block let wait, in addition to those that each address has room for. */
   waitingMax: number
   /** Set by `view`: the block serves a query only if every filter returns true. */

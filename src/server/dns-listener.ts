@@ -4,7 +4,7 @@ import type { Random } from '../base/random.ts'
 import type { Logger } from '../base/telemetry/log.ts'
 import type { CookieJar } from '../dns/edns/cookie.ts'
 import { MESSAGE_OCTETS_MAX } from '../dns/message/header.ts'
-import type { ConnectionLimits, PacketDriver, StreamDriver } from '../transport/driver.ts'
+import type { PacketDriver, StreamDriver } from '../transport/driver.ts'
 import type { Listener } from '../transport/exchange.ts'
 import { REPLY_OCTETS_MAX } from '../transport/udp/udp.ts'
 import type { ServerCounts } from './counters.ts'
@@ -13,8 +13,8 @@ import type { ListenPlan } from './listen-plan.ts'
 import { Server } from './server.ts'
 import type { DnsListener } from './supervisor.ts'
 
-/** A transport that every plan is served over. */
-export type DnsDriver = PacketDriver<ListenPlan> | StreamDriver
+/** A transport of plans. */
+export type DnsDriver = PacketDriver<ListenPlan> | StreamDriver<ListenPlan>
 
 /** What the servers of a process have in common, across reloads too. */
 interface DnsListenerParts {
@@ -23,7 +23,7 @@ interface DnsListenerParts {
   readonly log: Logger
   readonly counters: ServerCounts
   readonly cookies: CookieJar
-  /** At least one. If any port will do, the first one chooses it. */
+  /** Those of the plan's scheme, at least one. If any port will do, the first one chooses it. */
   readonly drivers: readonly DnsDriver[]
 }
 
@@ -91,19 +91,14 @@ async function openTransport(
     const listener = await driver.open(plan, handlerOf(plan))
     return { listener, use: (next) => listener.setHandler(handlerOf(next)) }
   }
-  const listener = await driver.open(plan, handlerOf(plan), limitsOf(plan))
+  const listener = await driver.open(plan, handlerOf(plan))
   return {
     listener,
     use: (next) => {
       listener.setHandler(handlerOf(next))
-      listener.setLimits(limitsOf(next))
+      listener.setPlace(next)
     },
   }
-}
-
-function limitsOf({ timeouts }: ListenPlan): ConnectionLimits {
-  const { readMs, writeMs, idleMs, maxTcpQueries } = timeouts
-  return { readMs, writeMs, idleMs, queriesMax: maxTcpQueries }
 }
 
 const REASONS: Readonly<Record<string, string>> = {

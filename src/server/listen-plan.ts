@@ -1,7 +1,9 @@
 import { InputError, type Position } from '../base/errors.ts'
-import type { BlockConfig, BlockKey } from '../plugin/directive.ts'
+import type { Key } from '../corefile/key.ts'
+import type { BlockConfig } from '../plugin/directive.ts'
 import type { Handler } from '../plugin/handler.ts'
 import { LIMITER } from '../plugin/reply-limiter.ts'
+import { SERVED_SCHEMES, type ServedScheme } from '../transport/driver.ts'
 import type { AnswerSource } from '../zone/lookup/answer-source.ts'
 import { OverlapCheck, printKey } from './overlap.ts'
 import type { RoutedBlock } from './routing.ts'
@@ -18,10 +20,11 @@ export interface LoadedBlock {
   readonly takesChaos: boolean
 }
 
-/** One address to listen on, by UDP and TCP, and the blocks that it serves. */
+/** One address to listen on, by all transports of its scheme, and the blocks that it serves. */
 export interface ListenPlan {
   /** `dns://:53` or `dns://127.0.0.1:53`. Equal text means the same sockets across a reload. */
   readonly address: string
+  readonly scheme: ServedScheme
   /** '' = every address. */
   readonly host: string
   /** 0 = any free port. */
@@ -37,6 +40,8 @@ export interface ListenPlan {
   /** The first key that asks for the address, for messages. */
   readonly asked: { readonly key: string; readonly position: Position }
 }
+
+type ServedKey = Key & { readonly scheme: ServedScheme }
 
 type PlanDraft = ListenPlan & {
   blocks: RoutedBlock[]
@@ -63,7 +68,12 @@ export function planListeners(blocks: readonly LoadedBlock[]): {
     block.config.keys.forEach((key, i) => {
       const position = block.keyPositions[i]!
       for (const host of listenHosts(block.config)) {
-        const fault = refuse(key, host, block, overlaps)
+        if (!isServed(key)) {
+          const fault = `scheme "${key.scheme}" is not supported by this version of Sextant`
+          errors.push(new InputError(position, fault))
+          continue
+        }
+        const fault = overlaps.check(key, host, block.config.filters.length > 0)
         if (fault !== undefined) {
           errors.push(new InputError(position, fault))
           continue
@@ -88,23 +98,15 @@ function listenHosts(config: BlockConfig): readonly string[] {
   return config.listenHosts.length === 0 ? [''] : config.listenHosts
 }
 
-function refuse(
-  key: BlockKey,
-  host: string,
-  block: LoadedBlock,
-  overlaps: OverlapCheck,
-): string | undefined {
-  if (key.scheme !== 'dns') {
-    return `scheme "${key.scheme}" is not supported by this version of Sextant`
-  }
-  return overlaps.check(key, host, block.config.filters.length > 0)
+function isServed(key: Key): key is ServedKey {
+  return SERVED_SCHEMES.some((scheme) => scheme === key.scheme)
 }
 
 /** Returns false if an earlier block of the plan serves all queries of the zone. */
 function addToPlan(
   plans: Map<string, PlanDraft>,
   block: LoadedBlock,
-  key: BlockKey,
+  key: ServedKey,
   host: string,
   position: Position,
 ): boolean {
@@ -112,6 +114,7 @@ function addToPlan(
   const address = `${key.scheme}://${host.includes(':') ? `[${host}]` : host}:${key.port}`
   const plan = plans.get(address) ?? {
     address,
+    scheme: key.scheme,
     host,
     port: key.port,
     blocks: [],

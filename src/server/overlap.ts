@@ -1,4 +1,4 @@
-import type { BlockKey } from '../plugin/directive.ts'
+import type { Key } from '../corefile/key.ts'
 
 /**
  * Finds keys that address and zone do not distinguish, as CoreDNS does: the same key twice, or the
@@ -14,7 +14,7 @@ export class OverlapCheck {
    * `filtered`: a view decides whether the block serves a query, so other blocks may have the same
    * key, before and after it.
    */
-  check(key: BlockKey, host: string, filtered: boolean): string | undefined {
+  check(key: Key, host: string, filtered: boolean): string | undefined {
     const unbound = printKey(key, '')
     const bound = printKey(key, host)
     if (this.#served.has(bound)) {
@@ -38,7 +38,7 @@ export class OverlapCheck {
 }
 
 /** Returns `dns://example.org.:53`, with ` on 127.0.0.1` for a bound key. */
-export function printKey(key: BlockKey, host: string): string {
+export function printKey(key: Key, host: string): string {
   const text = `${key.scheme}://${key.zoneText}:${key.port}`
   return host === '' ? text : `${text} on ${host}`
 }

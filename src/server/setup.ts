@@ -9,7 +9,7 @@ import type { ProblemReport } from '../base/telemetry/problems.ts'
 import type { StatusPart } from '../base/telemetry/status.ts'
 import type { Timers } from '../base/timers.ts'
 import { Dispenser } from '../corefile/dispenser.ts'
-import { scanKey } from '../corefile/key.ts'
+import { type Key, scanKey } from '../corefile/key.ts'
 import { nameUnset, type ServerBlock } from '../corefile/parser.ts'
 import type { Token } from '../corefile/token.ts'
 import type { AdminSite } from '../plugin/admin.ts'
@@ -17,7 +17,6 @@ import type { AnswerExplainer } from '../plugin/answer-explainer.ts'
 import { type DirectivePart, type HttpEndpoint, partsOf } from '../plugin/description.ts'
 import type {
   BlockConfig,
-  BlockKey,
   CorefileView,
   Directive,
   ReadinessCheck,
@@ -166,7 +165,7 @@ function warnIfUnanswered({ answers, keyPositions, source }: BlockDraft, warning
 }
 
 function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]): BlockDraft {
-  const keys: BlockKey[] = []
+  const keys: Key[] = []
   const keyPositions: Position[] = []
   for (const token of source.keys) {
     collect(errors, () => {
@@ -187,7 +186,7 @@ function draftBlock(source: ServerBlock, dnsPort: number, errors: InputError[]):
       readMs: READ_MS_DEFAULT,
       writeMs: WRITE_MS_DEFAULT,
       idleMs: IDLE_MS_DEFAULT,
-      maxTcpQueries: -1,
+      queriesMax: -1,
     },
     waitingMax: 0,
     filters: [],

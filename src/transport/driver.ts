@@ -1,6 +1,10 @@
 import type { Listener, QueryHandler } from './exchange.ts'
 import type { TcpLimits } from './tcp-limits.ts'
 
+/** The schemes of server block keys that this version serves. `src/cli/compose.ts` lists the drivers of each. */
+export const SERVED_SCHEMES = ['dns'] as const
+export type ServedScheme = (typeof SERVED_SCHEMES)[number]
+
 /** An address to serve. */
 interface ListenPlace {
   /** An IP address; '' = every address, IPv4 and IPv6. */
@@ -23,16 +27,20 @@ export interface PacketDriver<P extends ListenPlace = ListenPlace> extends Drive
   open(place: P, handler: QueryHandler): Promise<Listener>
 }
 
-/** Limits of a connection that the Corefile sets; see `TcpLimits`. */
-export type ConnectionLimits = Pick<TcpLimits, 'readMs' | 'writeMs' | 'idleMs' | 'queriesMax'>
-
-export interface StreamListener extends Listener {
-  setLimits(limits: ConnectionLimits): void
+/** An address that serves connections. */
+export interface StreamPlace extends ListenPlace {
+  /** The limits that the Corefile sets; see `TcpLimits`. */
+  readonly timeouts: Pick<TcpLimits, 'readMs' | 'writeMs' | 'idleMs' | 'queriesMax'>
 }
 
-/** Serves connections. */
-export interface StreamDriver extends DriverBase {
+export interface StreamListener<P extends StreamPlace = StreamPlace> extends Listener {
+  /** Later connections have the settings of `place`. Its host and port are those of the listener. */
+  setPlace(place: P): void
+}
+
+/** Serves connections. `P`: as in `PacketDriver`. */
+export interface StreamDriver<P extends StreamPlace = StreamPlace> extends DriverBase {
   readonly kind: 'streams'
   /** As `PacketDriver.open`. */
-  open(place: ListenPlace, handler: QueryHandler, limits: ConnectionLimits): Promise<StreamListener>
+  open(place: P, handler: QueryHandler): Promise<StreamListener<P>>
 }

@@ -11,9 +11,9 @@ export function tcpDriver(
   return {
     kind: 'streams',
     name: 'tcp',
-    open: ({ host, port }, handler, limits) => {
+    open: ({ host, port, timeouts }, handler) => {
       const shared = { counters, reusePortBinder: reusePortBinder() }
-      return listenTcp({ host, port, handler, limits, ...shared })
+      return listenTcp({ host, port, handler, limits: timeouts, ...shared })
     },
     losses: () => ({
       refusedConnections: counters.refused,

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { acceptMore, acceptQueued } from '../base/accept-queued.ts'
 import { EventLoopBudget, noteAccepted } from '../base/event-loop-budget.ts'
 import { type Peer, Places } from '../base/places.ts'
-import type { StreamListener } from './driver.ts'
+import type { StreamListener, StreamPlace } from './driver.ts'
 import type { QueryHandler } from './exchange.ts'
 import type { HandedState, Handover } from './handover/handover.ts'
 import type { ReusePortBinder } from './handover/reuse-port-binder.ts'
@@ -34,8 +34,6 @@ export interface TcpListener extends StreamListener {
   readonly connections: number
   /** Octets of replies that wait until their peers read earlier ones. */
   readonly unsentOctets: number
-  /** Limits that are left out have their defaults. */
-  setLimits(limits: Partial<TcpLimits>): void
 }
 
 /** CoreDNS's defaults of `timeouts`, and bounds of our own where CoreDNS has none. */
@@ -173,9 +171,9 @@ class TcpServer implements TcpListener, TcpHost {
     this.#handler = handler
   }
 
-  setLimits(limits: Partial<TcpLimits>): void {
+  setPlace({ timeouts }: StreamPlace): void {
     if (this.#closing !== undefined) return
-    this.#limits = { ...TCP_LIMITS_DEFAULT, ...limits }
+    this.#limits = { ...TCP_LIMITS_DEFAULT, ...timeouts }
     clearInterval(this.#sweeper)
     this.#sweeper = this.#startSweeper()
   }

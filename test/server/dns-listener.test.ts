@@ -35,13 +35,14 @@ function plan(rcode: number, port = 0, readMs = 3000): ListenPlan {
   const block = { zone: new Uint8Array(1), zoneText: '.', chain, filters: [], viewName: '' }
   return {
     address: `dns://127.0.0.1:${port}`,
+    scheme: 'dns',
     host: '127.0.0.1',
     port,
     blocks: [{ ...block, bufsizeOctets: 1232, debug: false }],
     sockets: 0,
     configs: [],
     waitingMax: 0,
-    timeouts: { readMs, writeMs: 5000, idleMs: 10_000, maxTcpQueries: -1 },
+    timeouts: { readMs, writeMs: 5000, idleMs: 10_000, queriesMax: -1 },
     asked: { key: `dns://.:${port} on 127.0.0.1`, position: { file: 'Corefile', line: 7 } },
   }
 }

@@ -1,15 +1,15 @@
 import t from 'tap'
-import type { BlockKey } from '../../src/plugin/directive.ts'
+import type { Key } from '../../src/corefile/key.ts'
 import { OverlapCheck } from '../../src/server/overlap.ts'
 
-const key = (zoneText: string, port = 53): BlockKey => ({
+const key = (zoneText: string, port = 53): Key => ({
   scheme: 'dns',
   zone: new Uint8Array(1),
   zoneText,
   port,
 })
 
-type Step = readonly [key: BlockKey, host: string, want: string | undefined, filtered?: boolean]
+type Step = readonly [key: Key, host: string, want: string | undefined, filtered?: boolean]
 
 const tables: readonly { name: string; steps: readonly Step[] }[] = [
   {

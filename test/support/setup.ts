@@ -290,7 +290,7 @@ export function blockConfig(zones: readonly string[]): BlockConfig {
     debug: false,
     sockets: 0,
     bufsizeOctets: 1232,
-    timeouts: { readMs: 3000, writeMs: 5000, idleMs: 10_000, maxTcpQueries: -1 },
+    timeouts: { readMs: 3000, writeMs: 5000, idleMs: 10_000, queriesMax: -1 },
     waitingMax: 0,
     filters: [],
     viewName: '',

@@ -26,7 +26,7 @@ function scanBlock(d: Dispenser, timeouts: BlockConfig['timeouts']): void {
     if (option === 'read') timeouts.readMs = scanTimeout(d)
     else if (option === 'write') timeouts.writeMs = scanTimeout(d)
     else if (option === 'idle') timeouts.idleMs = scanTimeout(d)
-    else if (option === 'maxtcpqueries') timeouts.maxTcpQueries = scanQueries(d)
+    else if (option === 'maxtcpqueries') timeouts.queriesMax = scanQueries(d)
     else throw d.error(`unknown option: '${option}'${didYouMean(option, OPTIONS)}`)
     options++
   })

@@ -9,11 +9,11 @@ t.test('sets what is given and leaves the rest', async (t) => {
     readMs: 10_000,
     writeMs: 5000,
     idleMs: 60_000,
-    maxTcpQueries: 100,
+    queriesMax: 100,
   })
   const again = new SetUp(timeouts, 'timeouts {\n write 24h\n maxtcpqueries -1\n}')
   t.equal(again.block.timeouts.writeMs, 86_400_000)
-  t.equal(again.block.timeouts.maxTcpQueries, -1)
+  t.equal(again.block.timeouts.queriesMax, -1)
 })
 
 t.test('bad lines', async (t) => {
