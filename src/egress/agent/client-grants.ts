@@ -29,7 +29,7 @@ const OLD_MATCHES_MAX = 1000
 const TOO_MANY: Acknowledgement = Promise.resolve('too many new addresses in a short time')
 const SECOND_MS = 1000
 
-interface ClientGrantsParts {
+export interface ClientGrantsParts {
   readonly limits: AgentLimits
   readonly enforcer: Enforcer
   /** Holds the name that the rules read. */

@@ -1,12 +1,11 @@
-import { assert } from '../../base/assert.ts'
 import type { Clock } from '../../base/clock.ts'
 import { printLatin1 } from '../../base/latin1.ts'
 import { StateFile } from '../../base/persist/state-file.ts'
-import { runInSlices, runWhole } from '../../base/slices.ts'
+import { runInSlices } from '../../base/slices.ts'
 import { type Guarded, guarding } from '../../base/telemetry/guard.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
 import type { Timers } from '../../base/timers.ts'
-import { type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
+import type { HashedName } from '../../dns/name/hashed-name.ts'
 import type { Cidr } from '../../dns/text/address.ts'
 import { type Acknowledgement, firstFault, Gate, type GateResult } from '../gate.ts'
 import type { AddressRules } from '../learned/address-rules.ts'
@@ -15,14 +14,14 @@ import type { Enforcer } from '../sinks/enforcer.ts'
 import { agentState, type ClientState, printState } from './agent-file.ts'
 import type { AgentLimits } from './agent-limits.ts'
 import type { Client } from './client.ts'
-import { ClientGrants } from './client-grants.ts'
-import { ClientTable, withoutSharedAddresses } from './client-table.ts'
+import { ClientCollector } from './client-collector.ts'
+import type { ClientGrants } from './client-grants.ts'
+import { ClientSet } from './client-set.ts'
+import { withoutSharedAddresses } from './client-table.ts'
 import { ConnectionCutter } from './connection-cutter.ts'
 import type { Connections } from './connections.ts'
 import { type AgentCounts, type Decision, EMPTY_COUNTS } from './decision.ts'
 import type { EgressGate } from './egress-gate.ts'
-import { FormerClients } from './former-clients.ts'
-import { type RuleProfile, RuleProfiles } from './rule-profiles.ts'
 
 const COLLECT_MS = 60_000
 const SECOND_MS = 1000
@@ -58,17 +57,11 @@ export interface EgressAgentParts {
  */
 export class EgressAgent implements EgressGate {
   readonly #parts: EgressAgentParts
-  readonly #profiles = new RuleProfiles()
-  readonly #name = new NameBuffer()
+  readonly #clients: ClientSet
+  readonly #collector: ClientCollector
   readonly #guarded: Guarded
   readonly #file: StateFile<readonly ClientState[]> | undefined
   readonly #cutter: ConnectionCutter | undefined
-  readonly #former = new FormerClients()
-  #clients = new Map<string, ClientGrants>()
-  #byAddress = new Map<string, ClientGrants>()
-  #table = new ClientTable([])
-  /** Addresses of all names of all clients. */
-  #addresses = 0
   #restored: Promise<string> | undefined
   /** True: clients may have learned more from an earlier process, so the file is not written, and nothing collected. */
   #mustRestore: boolean
@@ -76,20 +69,24 @@ export class EgressAgent implements EgressGate {
   #isSynced = false
   /** True: a client that is new is one that no policy selected before. */
   #knowsClients = false
-  #isCollecting = false
   #isClosed = false
-  /** Why the last dump of the connections was incomplete; '' = it was complete. */
-  #dumpFault = ''
-  /** Addresses removed at limits when this was logged last. */
-  #loggedEvictions = 0
   #stopTimer: () => void = () => {}
   readonly #listeners = new Set<() => void>()
   readonly counts: AgentCounts = { ...EMPTY_COUNTS }
   readonly gate: Gate
 
   constructor(parts: EgressAgentParts) {
-    const { connections, limits } = parts
-    this.#parts = connections === undefined ? { ...parts, limits: { ...limits, most: 0 } } : parts
+    const { connections, limits: given } = parts
+    const limits = connections === undefined ? { ...given, most: 0 } : given
+    const onEviction = (): void => void this.counts.evictions++
+    this.#parts = { ...parts, limits }
+    this.#clients = new ClientSet({ ...this.#parts, onEviction })
+    this.#collector = new ClientCollector({
+      ...parts,
+      clients: this.#clients,
+      counts: this.counts,
+      onRemoval: (grants) => this.#count(grants),
+    })
     this.gate = new Gate(parts, parts.maxDelayMs)
     this.#guarded = guarding(parts.log, 'Collecting addresses of clients')
     const { clock, timers, log, statePath: path } = parts
@@ -143,16 +140,16 @@ export class EgressAgent implements EgressGate {
 
   /** Sets of rules that differ. */
   get profileCount(): number {
-    return this.#profiles.size
+    return this.#clients.profileCount
   }
 
   /** @hot */
   clientAt(bytes: Uint8Array, offset: number, family: number): Client | undefined {
-    return this.#table.at(bytes, offset, family)
+    return this.#clients.at(bytes, offset, family)
   }
 
   clients(): readonly Client[] {
-    return [...this.#clients.values()].map(({ client }) => client)
+    return this.#clients.values().map(({ client }) => client)
   }
 
   onClients(listener: () => void): () => void {
@@ -162,12 +159,11 @@ export class EgressAgent implements EgressGate {
 
   /** @hot */
   mayAsk({ id }: Client, protocol: 'udp' | 'tcp', name: HashedName): boolean {
-    const grants = this.#clients.get(id)
-    return grants !== undefined && this.#profiles.mayAsk(grants.profile, protocol, name)
+    return this.#clients.mayAsk(id, protocol, name)
   }
 
   learn({ id }: Client, observed: Observation): Promise<GateResult> | undefined {
-    const grants = this.#clients.get(id)
+    const grants = this.#clients.find(id)
     // A client that is gone learns nothing.
     if (observed.kind !== 'answer' || grants === undefined) return undefined
     const { clock, limits, rules } = this.#parts
@@ -183,8 +179,9 @@ export class EgressAgent implements EgressGate {
     const addresses = [...ttls.keys()]
     this.counts.answers++
     this.counts.denied += denied.length
-    while (this.#addresses > limits.addresses - addresses.length && this.#addresses > 0) {
-      const largest = this.#largest()
+    const most = Math.max(0, limits.addresses - addresses.length)
+    while (this.#clients.addressCount > most) {
+      const largest = this.#clients.largest()
       largest.evict(nowMs)
       this.#count(largest)
     }
@@ -214,19 +211,10 @@ export class EgressAgent implements EgressGate {
 
   /** Removes what has ended and has no open connections. */
   async collect(): Promise<void> {
-    if (!this.#isSynced || this.#isCollecting || this.#mustRestore) return
-    this.#isCollecting = true
+    if (!this.#isSynced || this.#collector.isCollecting || this.#mustRestore) return
     // Not awaited: it may take long.
     this.#cutter?.add([])
-    try {
-      const { clock } = this.#parts
-      await runInSlices(this.#retireAll(), clock)
-      // It must show which of the new zombies are connected, before some of them are removed at a limit.
-      await this.#dumpConnections()
-      await runInSlices(this.#collectZombies(), clock)
-    } finally {
-      this.#isCollecting = false
-    }
+    await this.#collector.collect()
   }
 
   /** Forgets names, by their keys, at once, and withdraws what they allowed. Returns how many addresses. */
@@ -255,37 +243,36 @@ export class EgressAgent implements EgressGate {
     await Promise.all(waits)
     // One after the other, so that replies wait for few elements of others.
     for (const id of states.keys()) {
-      const grants = this.#clients.get(id)
+      const grants = this.#clients.find(id)
       if (grants === undefined) continue
       const refreshed = this.#refreshAll([grants])
       waits.push(refreshed)
       await refreshed
     }
     this.#noteChange()
-    if (isLate && found !== undefined) this.#cutter?.add(this.#changedSince(states))
+    if (isLate && found !== undefined) {
+      const rules = new Map(clients.map((client) => [client.id, client.rules]))
+      this.#cutter?.add(this.#clients.changedSince(rules))
+    }
     return firstFault(waits)
+  }
+
+  get #isFull(): boolean {
+    return this.#clients.addressCount >= this.#parts.limits.addresses
   }
 
   *#restoreAll(states: Iterable<ClientState>): Generator<void, void> {
     for (const { client, learned } of states) {
       if (this.#isClosed) return
-      const grants = this.#clients.get(client.id)
+      const grants = this.#clients.find(client.id)
       if (grants === undefined) {
-        this.#former.note(client.id, [...learned])
-      } else if (this.#addresses < this.#parts.limits.addresses) {
+        this.#clients.noteFormer(client.id, learned)
+      } else if (!this.#isFull) {
         yield* grants.restore(learned, this.#parts.clock.monotonic())
         this.#count(grants)
       }
       yield
     }
-  }
-
-  /** The clients that are new since an earlier process, or have other rules. */
-  #changedSince(states: ReadonlyMap<string, ClientState>): readonly ClientGrants[] {
-    return [...this.#clients.values()].filter(({ client, profile }) => {
-      const before = states.get(client.id)?.client.rules
-      return before === undefined || this.#profiles.textOf(before) !== profile.text
-    })
   }
 
   /**
@@ -296,10 +283,10 @@ export class EgressAgent implements EgressGate {
     const nowMs = this.#parts.clock.monotonic()
     const merged: ClientGrants[] = []
     for (const { client, learned } of states) {
-      const grants = this.#clients.get(client.id)
-      if (grants === undefined || this.#addresses >= this.#parts.limits.addresses) continue
+      const grants = this.#clients.find(client.id)
+      if (grants === undefined || this.#isFull) continue
       if (grants.merge(learned, nowMs)) merged.push(grants)
-      this.#countOf(grants)
+      this.#clients.count(grants)
     }
     if (!this.#isClosed) void this.#refreshAll(merged)
   }
@@ -307,55 +294,15 @@ export class EgressAgent implements EgressGate {
   /** `isComplete`: no other client is on this node. */
   #apply(clients: readonly Client[], isComplete: boolean): Promise<string> {
     const unique = withoutSharedAddresses(clients)
-    const before = this.#clients
-    const next = new Map<string, ClientGrants>()
-    const changed: ClientGrants[] = []
-    const added: ClientGrants[] = []
-    for (const client of unique) {
-      const profile = this.#profiles.of(client.rules)
-      const known = before.get(client.id)
-      const grants = known ?? this.#recreate(client, profile)
-      next.set(client.id, grants)
-      if (known === undefined) added.push(grants)
-      else if (known.update(client, profile)) changed.push(known)
-    }
-    for (const [id, grants] of before) {
-      if (next.has(id)) continue
-      this.#addresses -= grants.counted
-      this.#former.note(grants.client.id, [...grants.learned()])
-      grants.close()
-    }
-    this.#clients = next
-    this.#byAddress = new Map()
-    for (const grants of next.values()) {
-      for (const address of grants.client.addresses) this.#byAddress.set(address, grants)
-    }
-    this.#table = new ClientTable(unique)
-    const isKnown = added.filter(({ size }) => size > 0)
-    for (const grants of isKnown) this.#countOf(grants)
-    this.#profiles.keep(new Set([...next.values()].map(({ profile }) => profile)))
+    const { added, changed } = this.#clients.replace(unique)
     const enforced = this.#parts.enforcer.setClients(unique, isComplete)
     this.#noteChange()
     for (const listener of this.#listeners) listener()
+    const isKnown = added.filter(({ size }) => size > 0)
     const applied = firstFault([enforced, this.#refreshAll([...changed, ...isKnown])])
     const isNew = this.#knowsClients ? added : []
     void applied.then(() => this.#cutter?.add([...changed, ...isNew]))
     return applied
-  }
-
-  #create(client: Client, profile: RuleProfile): ClientGrants {
-    const onEviction = (): void => void this.counts.evictions++
-    const parts = { ...this.#parts, name: this.#name, onEviction }
-    return new ClientGrants(client, profile, parts)
-  }
-
-  /** A client that was one before has what it learned then. */
-  #recreate(client: Client, profile: RuleProfile): ClientGrants {
-    const grants = this.#create(client, profile)
-    const learned = this.#former.take(client.id)
-    if (learned === undefined) return grants
-    runWhole(grants.restore(learned, this.#parts.clock.monotonic()))
-    return grants
   }
 
   #createCutter(): ConnectionCutter | undefined {
@@ -364,7 +311,7 @@ export class EgressAgent implements EgressGate {
     return new ConnectionCutter({
       connections,
       rules,
-      clientAt: (address) => this.#byAddress.get(address),
+      clientAt: (address) => this.#clients.findByAddress(address),
       enforced: async () => {
         // Names that are not restored yet may allow connections.
         if (this.#mustRestore && this.#restored === undefined) return 'names are not read yet'
@@ -386,27 +333,6 @@ export class EgressAgent implements EgressGate {
     }
     await runInSlices(work(), clock)
     return firstFault(waits)
-  }
-
-  *#retireAll(): Generator<void, void> {
-    this.#former.collect(this.#parts.clock.monotonic())
-    for (const grants of [...this.#clients.values()]) {
-      this.counts.removals += yield* grants.retire(this.#parts.clock.monotonic())
-      this.#count(grants)
-      yield
-    }
-  }
-
-  *#collectZombies(): Generator<void, void> {
-    for (const grants of [...this.#clients.values()]) {
-      this.counts.zombieEvictions += yield* grants.collectZombies(this.#parts.clock.monotonic())
-      this.#count(grants)
-      yield
-    }
-    const evictions = this.counts.evictions + this.counts.zombieEvictions
-    const added = evictions - this.#loggedEvictions
-    this.#loggedEvictions = evictions
-    if (added > 0) this.#parts.log.warning(`addresses removed at a limit: ${added} in a minute`)
   }
 
   /** Returns what reports a decision. */
@@ -433,53 +359,15 @@ export class EgressAgent implements EgressGate {
 
   /** Notes a change of what a client learned. */
   #count(grants: ClientGrants): void {
-    // What a client learned that is gone is not counted any more.
-    if (this.#clients.get(grants.client.id) !== grants) return
-    this.#countOf(grants)
-    this.#noteChange()
+    if (this.#clients.count(grants)) this.#noteChange()
   }
 
   #noteChange(): void {
     if (!this.#mustRestore) this.#file?.noteChange()
   }
 
-  #countOf(grants: ClientGrants): void {
-    this.#addresses += grants.size - grants.counted
-    grants.counted = grants.size
-  }
-
-  /** The client with the most addresses: it is the one to lose some at the limit of all. */
-  #largest(): ClientGrants {
-    let largest: ClientGrants | undefined
-    for (const grants of this.#clients.values()) {
-      if (largest === undefined || grants.size > largest.size) largest = grants
-    }
-    assert(largest !== undefined, 'a client has the addresses')
-    return largest
-  }
-
-  #markAlive(client: string, address: string, atMs = this.#parts.clock.monotonic()): void {
-    this.#byAddress.get(client)?.cache.markAlive(address, atMs)
-  }
-
-  /** Only a complete dump shows that connections are closed. */
-  async #dumpConnections(): Promise<void> {
-    const { connections, clock, log } = this.#parts
-    const hasZombies = [...this.#clients.values()].some(({ cache }) => cache.zombieCount > 0)
-    if (connections === undefined || !hasZombies) return
-    const startMs = clock.monotonic()
-    const fault = await connections.dump(({ source, destination, isOpen }) => {
-      if (isOpen) this.#markAlive(source, destination, startMs)
-    })
-    if (fault !== '' && this.#dumpFault === '') log.warning(`connections cannot be read: ${fault}`)
-    if (fault === '' && this.#dumpFault !== '') log.info('connections can be read again')
-    this.#dumpFault = fault
-    if (fault !== '') {
-      this.counts.failedDumps++
-      return
-    }
-    this.counts.dumps++
-    for (const { cache } of this.#clients.values()) cache.noteDump(startMs)
+  #markAlive(client: string, address: string): void {
+    this.#clients.findByAddress(client)?.cache.markAlive(address, this.#parts.clock.monotonic())
   }
 }
 
