@@ -1,23 +1,19 @@
-import { Backoff } from '../../base/backoff.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { ResourceRegistry } from '../../base/resource-registry.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
 import type { Timers } from '../../base/timers.ts'
 import { type ApiClient, type ApiObject, textOf } from '../../kube/api.ts'
-import { Informer } from '../../kube/informer.ts'
 import { keyOf } from '../../kube/object-key.ts'
-import { isNotFound, Objects } from '../../kube/objects.ts'
+import { isNotFound } from '../../kube/objects.ts'
 import { WorkQueue, type WorkResult } from '../../kube/work-queue.ts'
 import { API_VERSION } from '../../records/dns-record.ts'
 import type { HealthCheck } from '../../records/health-check.ts'
 import type { HostShare } from '../../records/host-share.ts'
 import { SITES_ANNOTATION } from '../../records/site-facts.ts'
 import { NotLeadingError, refOf } from '../cluster/api-writer.ts'
-import { ClockCheck } from '../cluster/clock-check.ts'
 import type { Cluster } from '../cluster/cluster.ts'
-import { readClusterUid } from '../cluster/cluster-uid.ts'
-import { ObjectCache, trimObject } from '../cluster/object-cache.ts'
+import { ObjectCache } from '../cluster/object-cache.ts'
 import { watchInputs } from '../cluster/watch-inputs.ts'
 import { authoritativeKey } from '../delegation/authoritative-record.ts'
 import { partOf } from '../delegation/contribution.ts'
@@ -29,26 +25,15 @@ import type { Writer } from '../plan/write.ts'
 import { drainEndsInMs, type RequeueBounds, requeueAfterMs } from '../reconcile/requeue.ts'
 import { metadataOf } from '../record/fields.ts'
 import { DnsRecordView, roleOf } from '../record/record-view.ts'
-import { RECORDS } from '../record/resources.ts'
-import { shortHash } from '../record/short-hash.ts'
 import { unservedZoneOf } from '../zones/zone-state.ts'
-import { ApiHeartbeat } from './api-heartbeat.ts'
+import { isDelegating, RemoteContact } from './remote-contact.ts'
 import { RemoteReconciler } from './remote-reconciler.ts'
 
-/** The fault of a cluster that has not answered yet. */
-export const NOT_REACHED = 'not reached yet'
 /**
  * Records of one cluster that are reconciled at once. The limit bounds the cost of a cluster that
  * hangs.
  */
 const WORKERS = 4
-/** Timeout of one request. */
-const TIMEOUT_MS = 10_000
-/**
- * Refusals that are needed after the records could be read: an API server that is starting refuses
- * what it grants later.
- */
-const REFUSALS = 3
 /** Prefix of queue keys for authoritative records to sweep; keys of objects contain no space. */
 const SWEEP = 'sweep '
 
@@ -88,10 +73,7 @@ interface RemoteClusterParts extends RemoteParts {
 export class RemoteCluster {
   readonly #parts: RemoteClusterParts
   readonly #env: { clock: Clock; timers: Timers; random: Random; log: Logger }
-  readonly #clockCheck: ClockCheck
-  readonly #heartbeat: ApiHeartbeat
-  readonly #objects: Objects
-  readonly #informer: Informer
+  readonly #contact: RemoteContact
   readonly #cache: ObjectCache
   readonly #queue: WorkQueue
   readonly #sources = new SourceIndex()
@@ -99,12 +81,7 @@ export class RemoteCluster {
   readonly #groups: GroupSet
   readonly #startMs: number
   #reconciler: RemoteReconciler | undefined
-  #fault = NOT_REACHED
-  #refusals = 0
-  #isInforming = false
   #isFollowed = false
-  #isClosed = false
-  #wake: () => void = () => {}
 
   constructor(parts: RemoteClusterParts) {
     const { api, local, ownUid, name } = parts
@@ -113,22 +90,8 @@ export class RemoteCluster {
     this.#parts = parts
     this.#env = { clock, timers, random, log }
     this.#startMs = clock.monotonic()
-    this.#clockCheck = new ClockCheck(api, { clock, log })
-    this.#heartbeat = new ApiHeartbeat({ api: this.#clockCheck, clock, timers })
-    // A distinct field manager: the operator in that cluster uses the default name.
-    const fieldManager = `sextant-primary-${shortHash(ownUid)}`
-    // Its first answer shows its clock, so that ages never decide by mistake.
-    const checked = this.#clockCheck
-    this.#objects = new Objects({ api: checked, timers, fieldManager, timeoutMs: TIMEOUT_MS })
-    this.#informer = new Informer({
-      ...this.#env,
-      api,
-      namespaces,
-      resource: RECORDS,
-      labelSelector: '',
-      trim: trimRemote,
-    })
-    this.#cache = new ObjectCache(this.#informer, clock)
+    this.#contact = new RemoteContact({ ...this.#env, api, namespaces, ownUid })
+    this.#cache = new ObjectCache(this.#contact.records, clock)
     const onEvent = (key: string): void => {
       this.#queue.add(key)
     }
@@ -141,13 +104,15 @@ export class RemoteCluster {
 
   /** Never rejects. */
   start(): void {
-    this.#heartbeat.start()
-    void this.#run()
+    void this.#contact.connect(this.#parts.claim, (id) => {
+      this.#reconciler = this.#createReconciler(id)
+      this.#follow()
+    })
   }
 
   /** As in `FollowedClusters`. */
   get heardMs(): number {
-    return this.#heartbeat.heardMs
+    return this.#contact.heardMs
   }
 
   /** As in `FollowedClusters`. */
@@ -185,81 +150,33 @@ export class RemoteCluster {
 
   /** Why the cluster is not followed just now; '' = it is. */
   get fault(): string {
-    return this.#fault === '' ? this.#informer.reason : this.#fault
+    return this.#contact.fault
   }
 
   /** As in `ClockCheck`. */
   get clockFault(): string {
-    return this.#clockCheck.fault
+    return this.#contact.clock.fault
   }
 
   /** Number of known delegating records. */
   get records(): number {
     let count = 0
-    for (const object of this.#informer.objects()) if (isOurs(object)) count++
+    for (const object of this.#contact.records.objects()) if (isDelegating(object)) count++
     return count
   }
 
   /** Starts nothing more; resolves once all running work has ended. */
   async close(): Promise<void> {
-    this.#isClosed = true
-    this.#wake()
     for (const stop of this.#stops) stop()
-    this.#informer.close()
-    this.#objects.close()
-    this.#heartbeat.close()
+    this.#contact.close()
     await this.#queue.close()
     // Last: a running reconcile may still start a lookup.
     this.#groups.close()
   }
 
-  async #run(): Promise<void> {
-    const backoff = new Backoff(this.#env.random)
-    for (;;) {
-      const fault = await this.#identify()
-      if (this.#isClosed) return
-      this.#fault = fault
-      if (fault === '') break
-      await this.#wait(backoff.next())
-      if (this.#isClosed) return
-    }
-    // Its records are served from here on, which may be before it is asked.
-    this.#heartbeat.note()
-    this.#inform()
-    await this.#informer.synced()
-    if (!this.#isClosed) this.#follow()
-  }
-
-  #inform(): void {
-    if (!this.#isInforming) this.#informer.start()
-    this.#isInforming = true
-  }
-
-  /** Reads the identity of the cluster; returns why the cluster can't be used. */
-  async #identify(): Promise<string> {
-    const { api, claim } = this.#parts
-    const found = await readClusterUid(this.#objects)
-    if ('problem' in found && !this.#isRefused(found)) {
-      return (found.isForbidden && this.#informer.reason) || found.problem
-    }
-    // Accounts that Kuadrant creates may not read it. The address of the API server then identifies
-    // the cluster.
-    const id = shortHash('uid' in found ? found.uid : api.place)
-    const problem = claim(id)
-    if (problem === '') this.#reconciler = this.#createReconciler(id)
-    return problem
-  }
-
-  /** True for an account that may follow the records but not read the identity of the cluster. */
-  #isRefused({ isForbidden }: { readonly isForbidden: boolean }): boolean {
-    if (!isForbidden || this.#isClosed) return false
-    this.#inform()
-    return this.#informer.isSynced && ++this.#refusals >= REFUSALS
-  }
-
   #createReconciler(cluster: string): RemoteReconciler {
     const { local, writer, mutex, owners, ownUid, site, shares, hasAll } = this.#parts
-    const clocks = { remoteClock: this.#clockCheck, apiClock: local.env.apiClock }
+    const clocks = { remoteClock: this.#contact.clock, apiClock: local.env.apiClock }
     const remote = {
       record: (key: string) => viewOf(this.#cache.get(key)),
       sourcesOf: (key: string) => this.#sources.of(key),
@@ -288,17 +205,18 @@ export class RemoteCluster {
   #follow(): void {
     const { local, owners, name, onCheck } = this.#parts
     const { recordInformer, secretInformer } = local
+    const { records, clock } = this.#contact
     const onEvent = (key: string): void => {
       this.#queue.add(key)
     }
     this.#stops.push(
-      owners.watch(this.#informer, name),
-      this.#clockCheck.onFault(() => {
-        for (const object of this.#informer.objects()) {
-          if (isOurs(object)) this.#queue.add(keyOf(object))
+      owners.watch(records, name),
+      clock.onFault(() => {
+        for (const object of records.objects()) {
+          if (isDelegating(object)) this.#queue.add(keyOf(object))
         }
       }),
-      this.#informer.subscribe({
+      records.subscribe({
         onAdd: (_, object) => this.#sources.add(new DnsRecordView(object)),
         onUpdate: (_, object, before) => {
           this.#sources.remove(new DnsRecordView(before))
@@ -315,7 +233,7 @@ export class RemoteCluster {
         for (const source of this.#sources.of(key)) this.#queue.add(source)
       }),
       watchInputs({
-        records: this.#informer,
+        records,
         secrets: secretInformer,
         cache: this.#cache,
         owners,
@@ -386,38 +304,15 @@ export class RemoteCluster {
       status: { remoteRecordStatuses: { [ownUid]: status } },
     }
     try {
-      this.#cache.noteWritten(await this.#objects.applyStatus(ref, object))
+      this.#cache.noteWritten(await this.#contact.objects.applyStatus(ref, object))
     } catch (error) {
       // A definition without a status subresource causes the same error for an object that exists.
-      const isGone = isNotFound(error, ref) && (await this.#objects.get(ref)) === undefined
+      const isGone = isNotFound(error, ref) && (await this.#contact.objects.get(ref)) === undefined
       if (!isGone) throw error
       // The record was released meanwhile.
       this.#cache.noteDeleted(record.object)
     }
   }
-
-  #wait(delayMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.#env.timers.after(delayMs, resolve)
-      this.#wake = () => {
-        cancel()
-        resolve()
-      }
-    })
-  }
-}
-
-/**
- * The part of a remote record that is cached. Of records that don't delegate, only their existence.
- */
-function trimRemote(record: ApiObject): ApiObject {
-  if (isOurs(record)) return trimObject(record)
-  const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadataOf(record)
-  return { metadata: { name, namespace, uid, resourceVersion } }
-}
-
-function isOurs(object: ApiObject): boolean {
-  return roleOf(object) === 'delegating'
 }
 
 /** True if both have the same facts of their owners. */

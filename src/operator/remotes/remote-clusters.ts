@@ -9,7 +9,8 @@ import { mappingOf, metadataOf } from '../record/fields.ts'
 import { SECRETS } from '../record/resources.ts'
 import { shortHash } from '../record/short-hash.ts'
 import { OrphanCollector } from './orphan-collector.ts'
-import { NOT_REACHED, RemoteCluster, type RemoteParts } from './remote-cluster.ts'
+import { RemoteCluster, type RemoteParts } from './remote-cluster.ts'
+import { NOT_REACHED } from './remote-contact.ts'
 
 /** The key in a Secret that holds the kubeconfig. */
 const KEY = 'kubeconfig'
