@@ -1,7 +1,5 @@
 import type { Clock } from '../base/clock.ts'
 import type { InputError } from '../base/errors.ts'
-import { SLICE_MS } from '../base/slices.ts'
-import { type Guarded, guarding } from '../base/telemetry/guard.ts'
 import type { Logger } from '../base/telemetry/log.ts'
 import type { QuorumAddress } from '../base/telemetry/status.ts'
 import type { Timers } from '../base/timers.ts'
@@ -22,17 +20,18 @@ import {
   type TargetHealth,
 } from './host-merge.ts'
 import { HOST_MS } from './host-poll.ts'
+import { HostQueue } from './host-queue.ts'
 import type { LocalExporter } from './local-exporter.ts'
 import { hostKeyOf, keyOfHost, rootHostOf, siteHostKeyOf } from './merged-keys.ts'
 import type { PeerFollower } from './peer.ts'
 import type { SiteState } from './peer-endpoint.ts'
-import { wasHeard } from './peer-status.ts'
+import { PeerSilences } from './peer-silences.ts'
+import { PeeredHosts } from './peered-hosts.ts'
 import type { HealthQuorum } from './quorum/health-quorum.ts'
 import { differences, RecordSet } from './record-set.ts'
-import { type Silence, silenceAfter } from './silence.ts'
 import { TroubleLog } from './trouble-log.ts'
 import { type HostTroubles, NO_TROUBLES } from './troubles.ts'
-import { HostIndex, namesAbove } from './trust/host-index.ts'
+import { namesAbove } from './trust/host-index.ts'
 import { OwnHosts } from './trust/own-hosts.ts'
 import type { PeerRule } from './trust/peer-rule.ts'
 
@@ -82,12 +81,10 @@ export class MergedSource implements RecordSource {
   readonly #parts: MergedSourceParts
   /** By `lowerNameKey` of the host. */
   readonly #hosts = new Map<string, Host>()
-  readonly #dirty = new Set<string>()
+  readonly #queue: HostQueue
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
-  readonly #guarded: Guarded
   readonly #stops: (() => void)[] = []
-  /** How long each peer has been silent. */
-  readonly #silences = new Map<PeerFollower, Silence>()
+  readonly #silences: PeerSilences
   readonly #troubles: TroubleLog
   readonly #ownHosts: OwnHosts
   readonly #merge: HostMerge
@@ -100,26 +97,20 @@ export class MergedSource implements RecordSource {
   #drains: DrainColumn | undefined
   /** The drains with which the host of a record was merged; missing = none. */
   readonly #merged = new WeakMap<StoredRecord, RecordDrains>()
-  /** Hosts that peers have endpoints of, and hosts by the names above them. */
-  readonly #peered = new Set<string>()
-  readonly #peeredIndex = new HostIndex()
-  /** Hosts whose own records changed while peers have hosts below them. */
-  readonly #screenBelow = new Set<string>()
+  readonly #peered = new PeeredHosts()
   /** By host: when data expires that a reachable peer did not confirm. Monotonic milliseconds. */
   readonly #dueMs = new Map<string, number>()
-  /** A scheduled run will process the dirty hosts. */
-  #isScheduled = false
-  #isClosed = false
 
   constructor(parts: MergedSourceParts) {
-    const { own, health, peers, timers, log, zones = [], servers = [] } = parts
+    const { own, health, peers, timers, clock, log, expiryMs, zones = [], servers = [] } = parts
     this.#parts = parts
+    this.#queue = new HostQueue({ merge: (hosts) => this.#settle(hosts), clock, log })
+    this.#silences = new PeerSilences({ expiryMs, checkMs: EXPIRY_CHECK_MS, clock, log })
     this.found = [health, this.#health]
     this.#ownHosts = new OwnHosts({ zones, servers, recordsOf: (host) => this.recordsOf(host) })
     const drainsOf = (record: StoredRecord): RecordDrains => this.#drainsOf(record)
     this.#merge = new HostMerge({ ...parts, ownHosts: this.#ownHosts, drainsOf })
     this.#troubles = new TroubleLog(log)
-    this.#guarded = guarding(log, 'Merging the endpoints of peers')
     this.#stops.push(own.subscribe((changes) => this.#takeOwn(changes)))
     this.#stops.push(health.subscribe((keys) => this.#takeHealth(keys)))
     for (const record of own.records()) {
@@ -127,9 +118,9 @@ export class MergedSource implements RecordSource {
     }
     for (const host of this.#hosts.values()) host.given = host.own
     for (const peer of peers) {
-      this.#noteSilence(peer)
+      this.#silences.check(peer)
       this.#stops.push(peer.subscribe((hosts) => this.#takePeer(hosts)))
-      for (const host of peer.hosts()) this.#dirty.add(host)
+      for (const host of peer.hosts()) this.#queue.add(host)
     }
     this.#stops.push(timers.every(EXPIRY_CHECK_MS, () => this.#checkSilence()))
   }
@@ -142,15 +133,12 @@ export class MergedSource implements RecordSource {
   }
 
   /** Resolves once all data of peers so far is merged. Call it before the first read. */
-  async ready(): Promise<void> {
-    this.#work()
-    while (this.#dirty.size > 0 && !this.#isClosed) {
-      await new Promise((resume) => setImmediate(resume))
-    }
+  ready(): Promise<void> {
+    return this.#queue.finish()
   }
 
   close(): void {
-    this.#isClosed = true
+    this.#queue.close()
     for (const stop of this.#stops.splice(0)) stop()
     this.#listeners.clear()
     for (const { own } of this.#hosts.values()) for (const record of own) this.#forget(record)
@@ -214,7 +202,7 @@ export class MergedSource implements RecordSource {
   }
 
   get isChanging(): boolean {
-    return this.#parts.own.isChanging === true || this.#dirty.size > 0
+    return this.#parts.own.isChanging === true || this.#queue.size > 0
   }
 
   problems(): readonly InputError[] {
@@ -242,16 +230,16 @@ export class MergedSource implements RecordSource {
       if (after !== undefined && allows(after)) this.#addOwn(after)
       if (before !== undefined && allows(before)) this.#removeOwn(before)
     }
-    this.#work()
+    this.#queue.work()
   }
 
   /** A record that moves to another host leaves the old one first: listeners know one record of each key. */
   #noteMove(before: StoredRecord, after: StoredRecord): void {
     const [from, to] = [hostKeyOf(before), hostKeyOf(after)]
     if (from === to) return
-    this.#dirty.delete(this.#hosts.get(to)?.text ?? '')
     const text = this.#hosts.get(from)?.text
-    if (text !== undefined) this.#dirty.add(text)
+    if (text !== undefined) this.#queue.add(text)
+    this.#queue.postpone(this.#hosts.get(to)?.text ?? '')
   }
 
   /** Merges hosts again if the drains of their records have changed since the last merge. */
@@ -282,9 +270,9 @@ export class MergedSource implements RecordSource {
     for (const key of keys) {
       const record = own.find(key)
       const host = record && this.#hosts.get(hostKeyOf(record))
-      if (host !== undefined && this.#peered.has(host.text)) this.#dirty.add(host.text)
+      if (host !== undefined && this.#peered.has(host.text)) this.#queue.add(host.text)
     }
-    this.#work()
+    this.#queue.work()
   }
 
   #addOwn(record: StoredRecord): void {
@@ -310,17 +298,9 @@ export class MergedSource implements RecordSource {
 
   /** Our records of the host changed, so peers may now report more or less about hosts above and below it. */
   #noteOwn(text: string): void {
-    this.#dirty.add(text)
-    for (const above of namesAbove(text)) if (this.#peered.has(above)) this.#dirty.add(above)
-    if (this.#peeredIndex.hasBelow(text)) this.#screenBelow.add(text)
-  }
-
-  #screenAgain(): void {
-    if (this.#screenBelow.size === 0) return
-    for (const host of this.#peered) {
-      for (const above of namesAbove(host)) if (this.#screenBelow.has(above)) this.#dirty.add(host)
-    }
-    this.#screenBelow.clear()
+    this.#queue.add(text)
+    for (const above of namesAbove(text)) if (this.#peered.has(above)) this.#queue.add(above)
+    this.#peered.noteOwn(text)
   }
 
   #forget(record: StoredRecord): void {
@@ -328,71 +308,39 @@ export class MergedSource implements RecordSource {
   }
 
   #takePeer(hosts: ReadonlySet<string>): void {
-    for (const host of hosts) this.#dirty.add(host)
-    this.#work()
+    for (const host of hosts) this.#queue.add(host)
+    this.#queue.work()
   }
 
   #checkSilence(): void {
     const { peers, quorum, clock } = this.#parts
-    if (quorum.check()) for (const host of this.#peered) this.#dirty.add(host)
+    if (quorum.check()) for (const host of this.#peered) this.#queue.add(host)
     for (const peer of peers) {
-      if (!this.#noteSilence(peer)) continue
-      for (const host of peer.hosts()) this.#dirty.add(host)
+      if (!this.#silences.check(peer)) continue
+      for (const host of peer.hosts()) this.#queue.add(host)
     }
     const nowMs = clock.monotonic()
     for (const [host, dueMs] of this.#dueMs) {
       if (dueMs > nowMs) continue
       this.#dueMs.delete(host)
-      this.#dirty.add(host)
+      this.#queue.add(host)
     }
     this.#troubles.endInterval()
-    this.#screenAgain()
-    this.#work()
+    for (const host of this.#peered.takeBelow()) this.#queue.add(host)
+    this.#queue.work()
   }
 
-  /** Returns false if the silence of the peer did not change. */
-  #noteSilence(peer: PeerFollower): boolean {
-    const { clock, expiryMs, log } = this.#parts
-    const { lastSeenMs } = peer
-    const silentMs = wasHeard(lastSeenMs) ? clock.monotonic() - lastSeenMs : 0
-    const silence = silenceAfter(silentMs, expiryMs, EXPIRY_CHECK_MS)
-    if (silence === (this.#silences.get(peer) ?? 'none')) return false
-    this.#silences.set(peer, silence)
-    if (silence === 'expired') {
-      const what = 'its endpoints that no health check covers are taken out'
-      log.warning(`peer ${peer.status.address} silent for longer than silent-site allows: ${what}`)
-    }
-    return true
-  }
-
-  /** Processes the dirty hosts: the first at once, the others in slices between other work. */
-  #work(): void {
-    if (this.#isScheduled || this.#isClosed || this.#dirty.size === 0) return
-    void this.#guarded(() => this.#settleSlice())
-    if (this.#dirty.size === 0) return
-    this.#isScheduled = true
-    setImmediate(() => {
-      this.#isScheduled = false
-      this.#work()
-    })
-  }
-
-  #settleSlice(): void {
-    const { clock } = this.#parts
-    const endMs = clock.monotonic() + SLICE_MS
+  /** Merges hosts again, and announces all their changes at once. */
+  #settle(hosts: Iterable<string>): void {
     const changes = new Map<string, RecordChange>()
-    for (const text of this.#dirty) {
-      this.#dirty.delete(text)
-      this.#settle(text, changes)
-      if (clock.monotonic() >= endMs) break
-    }
+    for (const text of hosts) this.#settleHost(text, changes)
     const all = [...changes.values()]
     if (all.length > 0) for (const listener of this.#listeners) listener(all)
     this.#health.publish()
   }
 
   /** Adds the changes of a host, by key of the record: one that moves between hosts is one change. */
-  #settle(text: string, changes: Map<string, RecordChange>): void {
+  #settleHost(text: string, changes: Map<string, RecordChange>): void {
     const key = keyOfHost(text)
     if (key === '') return
     const host = this.#hosts.get(key) ?? { text, own: new RecordSet(), given: RecordSet.EMPTY }
@@ -431,7 +379,7 @@ export class MergedSource implements RecordSource {
       return siteStates
     })
     const isPeered = others.some(hasEndpoints)
-    this.#notePeered(host.text, isPeered)
+    this.#peered.set(host.text, isPeered)
     if (!isPeered || isFull(host)) {
       quorum.forget(host.text)
       this.#noteDue(host.text, dueMs)
@@ -458,17 +406,6 @@ export class MergedSource implements RecordSource {
   #noteDue(host: string, dueMs: number): void {
     if (dueMs === Number.POSITIVE_INFINITY) this.#dueMs.delete(host)
     else this.#dueMs.set(host, dueMs)
-  }
-
-  #notePeered(host: string, isPeered: boolean): void {
-    if (isPeered === this.#peered.has(host)) return
-    if (isPeered) {
-      this.#peered.add(host)
-      this.#peeredIndex.add(host)
-    } else {
-      this.#peered.delete(host)
-      this.#peeredIndex.remove(host)
-    }
   }
 }
 

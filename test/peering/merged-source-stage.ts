@@ -154,8 +154,8 @@ class FakePeer extends PeerFollower {
     return [{ ...about, endpoints, generation: this.generation_ }]
   }
 
-  again(host: string): void {
-    this.#notify(new Set([host]))
+  again(...hosts: string[]): void {
+    this.#notify(new Set(hosts))
   }
   say(host: string, ...targets: string[]): void {
     const reported = { rootHost: host, dnsName: host, targets }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { SLICE_MS } from '../../src/base/slices.ts'
 import { SlowStart } from '../../src/health/slow-start.ts'
 import { SETTLE_MS } from '../../src/health/slow-start-bounds.ts'
 import type { PeerEndpoint } from '../../src/peering/peer-endpoint.ts'
@@ -39,6 +40,29 @@ t.test('a record that moves to another host is one change', async (t) => {
   own.put('a/rival', APP, '192.0.2.3')
   t.strictSame(changes, [{ before: rival, after: own.find('a/rival') }])
 })
+
+t.test(
+  'a host that waits for its turn is read, also if a record that does not count moves to it',
+  async (t) => {
+    const { own, peer, source, serves, clock } = await setUp(t)
+    const other = 'other.k.example.com'
+    own.put('a/other', other, '192.0.2.2')
+    for (const host of [APP, other]) {
+      peer.endpointsOf.set(host, [
+        endpoint({ rootHost: host, dnsName: host, targets: ['198.51.100.1'] }),
+      ])
+    }
+    const read = peer.siteStatesOf.bind(peer)
+    peer.siteStatesOf = (host) => {
+      clock.pass(SLICE_MS)
+      return read(host)
+    }
+    peer.again(APP, other)
+    own.put('b/hidden', other, '192.0.2.66')
+    await source.ready()
+    t.equal(serves().length, 4, serves().join())
+  },
+)
 
 t.test('the records of a peer are served beside ours, and only they change', async (t) => {
   const { own, peer, source, serves, changes } = await setUp(t)
