@@ -7,10 +7,10 @@ import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import { composeManifests } from '../support/kustomize.ts'
 import { needs, needsRoot, run } from '../support/peer.ts'
-import { startPod } from '../support/pod.ts'
 import { each, LACKED, may, READ, rightsInForce, WRITE } from '../support/rights.ts'
 import { ScriptedServer } from '../support/scripted-server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { startPod } from './pod.ts'
 
 t.setTimeout(CLUSTER_TEST_MS)
 

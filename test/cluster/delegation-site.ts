@@ -3,8 +3,8 @@ import type { Test } from 'tap'
 import { applyAll } from '../support/apply.ts'
 import { Cluster } from '../support/cluster.ts'
 import { composeManifests } from '../support/kustomize.ts'
-import { RunningOperator } from '../support/operator.ts'
 import { until } from '../support/until.ts'
+import { RunningOperator } from './operator.ts'
 
 const NAMESPACE = 'gateways'
 /** Where operators and the Secrets with kubeconfigs are. */

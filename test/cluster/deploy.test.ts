@@ -14,7 +14,6 @@ import {
 } from '../support/kustomize.ts'
 import { scanFences } from '../support/page.ts'
 import { needs, needsRoot } from '../support/peer.ts'
-import { startPod } from '../support/pod.ts'
 import {
   CHOSEN,
   each,
@@ -31,6 +30,7 @@ import {
 } from '../support/rights.ts'
 import { root } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { startPod } from './pod.ts'
 
 /** Ample, for a machine on which other tests run too. */
 const SEEN_MS = 120_000

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { Random } from '../../src/base/random.ts'
 import { Rcode, RRType } from '../../src/dns/iana/index.ts'
+import { until } from '../support/until.ts'
 import {
   addressesOf,
   DENIED,
@@ -10,8 +11,7 @@ import {
   type Resolver,
   SEEN_MS,
   TEAMS,
-} from '../support/egress-site.ts'
-import { until } from '../support/until.ts'
+} from './egress-site.ts'
 import { EgressWatch } from './egress-watch.ts'
 import { PolicyWatch } from './policy-watch.ts'
 

@@ -6,10 +6,10 @@ import { applyAll } from '../support/apply.ts'
 import { CLUSTER_TEST_MS, Cluster, readCrd } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import { composeManifests, type Manifest } from '../support/kustomize.ts'
-import { RunningOperator } from '../support/operator.ts'
 import { LACKED } from '../support/rights.ts'
 import { ScriptedServer } from '../support/scripted-server.ts'
 import { until } from '../support/until.ts'
+import { RunningOperator } from './operator.ts'
 
 /** Ample: a busy machine takes long. */
 const SEEN_MS = 120_000

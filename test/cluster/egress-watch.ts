@@ -1,7 +1,7 @@
 import type { AddressFamily } from '../../src/dns/text/address.ts'
 import { addressSetRow } from '../../src/egress/sinks/ovn/address-set-row.ts'
 import type { OvsdbClient } from '../../src/ovsdb/client.ts'
-import { addressesOf, type EgressSite, OWNER, type Resolver } from '../support/egress-site.ts'
+import { addressesOf, type EgressSite, OWNER, type Resolver } from './egress-site.ts'
 
 const FAMILIES: readonly AddressFamily[] = [1, 2]
 /** The operator may act on an earlier state of the firewalls for so long. */

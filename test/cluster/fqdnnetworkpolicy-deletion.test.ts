@@ -6,11 +6,11 @@ import { CLUSTER_TEST_MS, type Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import { composeManifests } from '../support/kustomize.ts'
 import { needsRoot } from '../support/peer.ts'
-import { startPod } from '../support/pod.ts'
 import { LACKED, rightsInForce, SYSTEM } from '../support/rights.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 import { DELTA10, GKE, ownAddress, POLICIES, SEEN_MS, Shop, to, Zone } from './fqdn-policies.ts'
+import { startPod } from './pod.ts'
 
 const NAME = 'fqdnnetworkpolicies.networking.gke.io'
 const FINALIZER = `finalizer.${NAME}`

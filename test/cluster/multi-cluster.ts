@@ -12,12 +12,12 @@ import {
   NAMESERVERS,
   startEdge,
 } from '../support/edge.ts'
-import { drawnOf, GATEWAYS, layoutOf } from '../support/gateways.ts'
 import { HostNetwork } from '../support/host-network.ts'
 import { KEY } from '../support/nameservers.ts'
 import { CHOSEN } from '../support/rights.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
+import { drawnOf, GATEWAYS, layoutOf } from './gateways.ts'
 import { OldSite } from './old-site.ts'
 
 export const ZONE = 'k.example.com'

@@ -3,10 +3,10 @@ import t, { type Test } from 'tap'
 import type { ApiObject } from '../../src/kube/api.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
-import { RunningOperator } from '../support/operator.ts'
 import { freePort, type RunningServer, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
+import { RunningOperator } from './operator.ts'
 
 const ZONE = 'k.example.com'
 /** From a change in one cluster to the answers of all, on a machine on which other tests run too. */

@@ -1,4 +1,4 @@
-import type { EgressSite, PolicyState } from '../support/egress-site.ts'
+import type { EgressSite, PolicyState } from './egress-site.ts'
 
 /**
  * Watches a FQDNNetworkPolicy and its NetworkPolicy while parts are killed, and notes what must never happen:

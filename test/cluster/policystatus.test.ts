@@ -4,9 +4,9 @@ import { applyAll } from '../support/apply.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import { composeManifests, type Manifest } from '../support/kustomize.ts'
-import { RunningOperator } from '../support/operator.ts'
 import { LACKED } from '../support/rights.ts'
 import { until } from '../support/until.ts'
+import { RunningOperator } from './operator.ts'
 import { definePolicies, policyPath } from './policy-definitions.ts'
 
 /** Ample: a busy machine takes long. */

@@ -7,12 +7,12 @@ import { SETTLE_MS } from '../../src/health/slow-start-bounds.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import { deploy, writeKubeconfig } from '../support/deployed.ts'
-import { RunningOperator } from '../support/operator.ts'
 import { LACKED, CHOSEN as NAMESPACE, SYSTEM } from '../support/rights.ts'
 import { startServer } from '../support/server.ts'
 import { SlowStartShare } from '../support/slow-start-share.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
+import { RunningOperator } from './operator.ts'
 
 const ZONE = 'k.example.com'
 const HOST = `app.${ZONE}`

@@ -5,11 +5,11 @@ import { CLUSTER_TEST_MS } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import type { ClusterSite } from '../support/cluster-site.ts'
 import { answers, CLIENT_IN_AMERICA, CLIENT_IN_EUROPE, NAMESERVERS } from '../support/edge.ts'
-import { GATEWAYS } from '../support/gateways.ts'
 import { digKey } from '../support/nameservers.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import { LACKED } from '../support/rights.ts'
 import { until } from '../support/until.ts'
+import { GATEWAYS } from './gateways.ts'
 import {
   ALL,
   addressOf,

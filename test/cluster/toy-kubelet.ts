@@ -5,11 +5,11 @@ import { leadToApi } from '../support/cluster-site.ts'
 import { writeKubeconfig } from '../support/deployed.ts'
 import type { HostProcess, NetworkHost } from '../support/host-network.ts'
 import { type Manifest, manifestOf } from '../support/kustomize.ts'
-import { ConfigVolume, environmentOf, STATE } from '../support/pod.ts'
 import { CHOSEN, SYSTEM } from '../support/rights.ts'
 import { root } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
+import { ConfigVolume, environmentOf, STATE } from './pod.ts'
 
 const MAIN = join(root, 'dist/main.js')
 const WEB = join(root, 'test/support/fail-over-gateway.mjs')

@@ -7,7 +7,7 @@ import type { PortProtocol, PortRange } from '../../src/egress/rules/port-range.
 import type { EgressRule, NetworkPeer } from '../../src/egress/rules/rule.ts'
 import { scanSelector } from '../../src/egress/selectors/scan-selector.ts'
 import type { Selector } from '../../src/egress/selectors/selector.ts'
-import type { AddressName } from '../support/decide-connection.ts'
+import type { AddressName } from './decide-connection.ts'
 
 export function nameOf(text: string): HashedName {
   const wire = scanName(text)!

@@ -130,33 +130,3 @@ export function unusualQueries(name: string): Ask[] {
     ),
   ]
 }
-
-/** Deterministic octets, so that a failure can be seen again. */
-function* pseudoRandom(seed: number): Generator<number, never> {
-  let state = seed
-  for (;;) {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    yield state >>> 16
-  }
-}
-
-/** Packets that are no good queries, each damaged at a place or two, or random altogether. */
-export function damagedQueries(names: readonly string[], count: number): Ask[] {
-  const numbers = pseudoRandom(20_250_101)
-  const next = (below: number): number => numbers.next().value % below
-  return Array.from({ length: count }, (_, i) => {
-    const name = names[next(names.length)]!
-    const packet = Buffer.from(
-      wireQuery({
-        name,
-        id: i & 0x7fff,
-        type: [1, 28, 16, 255, 2][next(5)]!,
-        edns: { options: [[8, Buffer.from([0, 1, 24, 0, 81, 2, 69])]] },
-      }),
-    )
-    if (i % 4 === 0) for (let at = 2; at < packet.length; at++) packet[at] = next(256)
-    else for (let n = 0; n < 1 + next(3); n++) packet[2 + next(packet.length - 2)] = next(256)
-    const octets = i % 5 === 0 ? next(packet.length) : packet.length
-    return { what: `damaged ${i}`, packet: packet.subarray(0, octets) }
-  })
-}

@@ -4,7 +4,6 @@ import { isIPv6 } from 'node:net'
 import type { Test } from 'tap'
 import { getText } from './get-text.ts'
 import type { RunningServer } from './server.ts'
-import { until } from './until.ts'
 import { readMessage } from './wire.ts'
 
 /** One datagram to send, and how to compare what comes back. */
@@ -178,16 +177,4 @@ export async function pageOf(port: number, path: string): Promise<string> {
 export async function endServer(server: RunningServer): Promise<void> {
   server.process.kill('SIGTERM')
   await server.exited()
-}
-
-/** Compares once the two are equal, or when the wait is given up: some of it takes its time to arrive. */
-export async function sameSoon<T>(
-  t: Test,
-  got: () => T | Promise<T>,
-  want: T,
-  what: string,
-): Promise<void> {
-  const equal = async () => JSON.stringify(await got()) === JSON.stringify(want)
-  await until(equal, what).catch(() => {})
-  t.strictSame(await got(), want, what)
 }

@@ -3,9 +3,9 @@ import t from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import { scanAddress } from '../../../src/dns/text/address.ts'
 import type { Client } from '../../../src/egress/agent/client.ts'
-import { decisionOf } from '../../support/decide-connection.ts'
 import { answerTo, clientOf, rulesOf } from '../../support/egress-client.ts'
 import { EgressStage, flowOf } from '../../support/egress-stage.ts'
+import { decisionOf } from '../decide-connection.ts'
 import { nameOf } from '../egress-rules.ts'
 
 // Long: thousands of random sequences.

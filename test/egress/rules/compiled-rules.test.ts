@@ -6,7 +6,7 @@ import { CompiledRules } from '../../../src/egress/rules/compiled-rules.ts'
 import { type Connection, includesPort } from '../../../src/egress/rules/connection.ts'
 import type { PortProtocol } from '../../../src/egress/rules/port-range.ts'
 import type { EgressRule, TierList } from '../../../src/egress/rules/rule.ts'
-import { type AddressName, decisionOf, selectsName } from '../../support/decide-connection.ts'
+import { type AddressName, decisionOf, selectsName } from '../decide-connection.ts'
 import { matched, nameOf, type RuleTexts, rule, selectorOf } from '../egress-rules.ts'
 
 function named(text: string, endMs: number, isZombie = false): AddressName {

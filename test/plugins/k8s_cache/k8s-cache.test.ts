@@ -5,11 +5,11 @@ import { RRType } from '../../../src/dns/iana/index.ts'
 import { Section } from '../../../src/dns/message/section.ts'
 import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { k8sCache } from '../../../src/plugins/k8s_cache/setup.ts'
-import { ApiServer } from '../../support/api-server.ts'
 import { followerOf, SetUp, setupError } from '../../support/setup.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { answering, show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
+import { ApiServer } from '../api-server.ts'
 
 const pod = (name: string, ...ips: string[]) => ({
   metadata: { namespace: 'a', name, uid: name, resourceVersion: '40' },

@@ -6,11 +6,11 @@ import { scanName } from '../../../src/dns/name/name.ts'
 import { k8sExternal } from '../../../src/plugins/k8s_external/setup.ts'
 import { kubernetes } from '../../../src/plugins/kubernetes/setup.ts'
 import { ZONE_VERSIONS } from '../../../src/xfr/zone-versions.ts'
-import { ApiServer } from '../../support/api-server.ts'
 import { followerOf, SetUp, setupError } from '../../support/setup.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
+import { ApiServer } from '../api-server.ts'
 import { askBlock as ask, NEXT } from '../ask-block.ts'
 
 const http = [{ name: 'http', protocol: 'TCP', port: 80 }]

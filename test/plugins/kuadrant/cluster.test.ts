@@ -5,11 +5,11 @@ import { Rcode } from '../../../src/dns/iana/rcodes.ts'
 import { RRType } from '../../../src/dns/iana/types.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
 import { PublisherGroup } from '../../../src/publish/publisher-group.ts'
-import { ApiServer } from '../../support/api-server.ts'
 import { SetUp } from '../../support/setup.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
+import { ApiServer } from '../api-server.ts'
 
 // Long: it starts many servers.
 

@@ -5,11 +5,11 @@ import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { kubernetes } from '../../../src/plugins/kubernetes/setup.ts'
 import { ZONE_VERSIONS } from '../../../src/xfr/zone-versions.ts'
-import { ApiServer } from '../../support/api-server.ts'
 import { followerOf, SetUp, setupError } from '../../support/setup.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
+import { ApiServer } from '../api-server.ts'
 import { askBlock as ask, NEXT } from '../ask-block.ts'
 
 const ZONES = ['cluster.local.', '10.in-addr.arpa.', 'ip6.arpa.']

@@ -17,9 +17,9 @@ import { tcpDriver } from '../../../src/transport/tcp-driver.ts'
 import { loadLibc } from '../../../src/transport/udp/batch/libc.ts'
 import { composeQuery } from '../../support/client.ts'
 import { lineBufferTo } from '../../support/line-buffer.ts'
-import { feeds, Gate, LINES, TOY_NAMES, TOYS, waiting } from '../../support/toy-directives.ts'
 import { until } from '../../support/until.ts'
 import { type Client, TcpClient, udpClient } from '../../transport/client.ts'
+import { feeds, Gate, LINES, TOY_NAMES, TOYS, waiting } from './toy-directives.ts'
 
 // Long: it starts a server with threads for each case.
 

@@ -4,7 +4,7 @@ import { systemClock } from '../../../src/base/clock.ts'
 import type { LoadDirectives } from '../../../src/plugin/directive.ts'
 import { DataThread } from '../../../src/server/data/data-thread.ts'
 import type { DataThreadInit } from '../../../src/server/data/messages.ts'
-import { Gate, TOY_NAMES, TOYS } from '../../support/toy-directives.ts'
+import { Gate, TOY_NAMES, TOYS } from './toy-directives.ts'
 
 const { init, port, gate } = workerData as {
   init: DataThreadInit

@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { A, AAAA, ask, CHAOS, EDNS, TXT, unusualQueries } from '../../support/query-cases.ts'
-import { countsOf, SpreadClient, sameSoon } from '../../support/transcript.ts'
+import { countsOf, SpreadClient } from '../../support/transcript.ts'
+import { until } from '../../support/until.ts'
 import { serve } from './stage.ts'
 
 // Long: it starts a server with threads for each case.
@@ -95,3 +96,15 @@ t.test('queries whose chain may wait', async (t) => {
   t.strictSame(linesOf(batch.lines), linesOf(dgram.lines), 'log')
   t.equal(batch.totals.panics, 0)
 })
+
+/** Compares once the two are equal, or when the wait is given up: some of it takes its time to arrive. */
+async function sameSoon<T>(
+  t: Test,
+  got: () => T | Promise<T>,
+  want: T,
+  what: string,
+): Promise<void> {
+  const equal = async () => JSON.stringify(await got()) === JSON.stringify(want)
+  await until(equal, what).catch(() => {})
+  t.strictSame(await got(), want, what)
+}

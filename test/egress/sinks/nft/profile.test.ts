@@ -10,7 +10,7 @@ import type { Connection } from '../../../../src/egress/rules/connection.ts'
 import type { EgressRule, TierList } from '../../../../src/egress/rules/rule.ts'
 import { printPeers } from '../../../../src/egress/sinks/nft/address-spans.ts'
 import { type Profile, profileOf, rulesDigest } from '../../../../src/egress/sinks/nft/profile.ts'
-import { decisionOf } from '../../../support/decide-connection.ts'
+import { decisionOf } from '../../decide-connection.ts'
 import { peerOf, rule } from '../../egress-rules.ts'
 
 /** What the chains of a profile do with a connection that the sets do not allow. */

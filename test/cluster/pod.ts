@@ -11,13 +11,13 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { Cluster } from './cluster.ts'
-import { getText } from './get-text.ts'
-import { type Manifest, manifestOf } from './kustomize.ts'
-import { run } from './peer.ts'
-import { freePort, root } from './server.ts'
-import { temporaryDirectory } from './temporary-directory.ts'
-import { until } from './until.ts'
+import type { Cluster } from '../support/cluster.ts'
+import { getText } from '../support/get-text.ts'
+import { type Manifest, manifestOf } from '../support/kustomize.ts'
+import { run } from '../support/peer.ts'
+import { freePort, root } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { until } from '../support/until.ts'
 
 /** A container of a Deployment as a process of this machine; gone when the test ends. */
 export interface RunningPod {

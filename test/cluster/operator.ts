@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { getText } from './get-text.ts'
-import { freePort, root } from './server.ts'
-import { until } from './until.ts'
+import { getText } from '../support/get-text.ts'
+import { freePort, root } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const MAIN = join(root, 'dist/main.js')
 /** Ample, for a machine on which other tests run too. */

@@ -1,9 +1,9 @@
 import { isMainThread } from 'node:worker_threads'
-import type { Broadcast } from '../../src/base/broadcast.ts'
-import { Rcode } from '../../src/dns/iana/rcodes.ts'
-import type { Directive } from '../../src/plugin/directive.ts'
-import type { Handler } from '../../src/plugin/handler.ts'
-import type { Transaction } from '../../src/plugin/transaction.ts'
+import type { Broadcast } from '../../../src/base/broadcast.ts'
+import { Rcode } from '../../../src/dns/iana/rcodes.ts'
+import type { Directive } from '../../../src/plugin/directive.ts'
+import type { Handler } from '../../../src/plugin/handler.ts'
+import type { Transaction } from '../../../src/plugin/transaction.ts'
 
 /* Directives that answer NXDOMAIN to everything, sooner or later, for tests of threads. */
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
-import { listBody, statusBody } from './api-double.ts'
+import { listBody, statusBody } from '../support/api-double.ts'
 
 /** An API server that lists what the test gave it, and on whose watches nothing ever comes. */
 export class ApiServer {
