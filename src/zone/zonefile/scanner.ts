@@ -31,11 +31,14 @@ const DEFAULT_TTL_SECONDS = 3600
 const INCLUDE_DEPTH_MAX = 7
 /** Maximum of files of one zone. */
 const FILES_MAX = 10_000
-const RECORDS_MAX = 20_000_000
-/** Stops a few lines from expanding to a zone that takes minutes to load and gigabytes to store. */
-const GENERATED_MAX = 1_000_000
-const EXPANDED_OCTETS_MAX = 64 * 1024 * 1024
-const ERRORS_MAX = 100
+const LIMITS: Required<ZoneScanLimits> = {
+  octetsMax: ZONE_OCTETS_MAX,
+  recordsMax: 20_000_000,
+  // These two stop a few lines from expanding to a zone that takes minutes to load and gigabytes to store.
+  generatedMax: 1_000_000,
+  expandedOctetsMax: 64 * 1024 * 1024,
+  errorsMax: 100,
+}
 /** Entries between two pauses: well under a millisecond. */
 const SLICE_ENTRIES = 512
 
@@ -87,13 +90,9 @@ export class ZoneScanner {
   readonly #outside = new OutsideNames()
   /** The first TTL of more than 31 bits, by file. */
   readonly #longTtls = new Map<string, InputError>()
-  readonly #recordsMax: number
-  readonly #errorsMax: number
-  #octetsLeft: number
-  readonly #generatedMax: number
-  readonly #expandedOctetsMax: number
-  #generatedLeft: number
-  #expandedOctetsLeft: number
+  readonly #limits: Required<ZoneScanLimits>
+  /** What is left of the limits of text and of $GENERATE. */
+  readonly #left: { octets: number; generated: number; expandedOctets: number }
   /** Paths of `texts`. */
   readonly #paths = new Set<string>()
   /** From the last $TTL in any of the files (RFC 2308 section 4); -1 = none yet. */
@@ -110,13 +109,9 @@ export class ZoneScanner {
   constructor(zone: Uint8Array, sink: ZoneSink, limits: ZoneScanLimits = {}) {
     this.#zone = zone
     this.#sink = sink
-    this.#octetsLeft = limits.octetsMax ?? ZONE_OCTETS_MAX
-    this.#recordsMax = limits.recordsMax ?? RECORDS_MAX
-    this.#generatedMax = limits.generatedMax ?? GENERATED_MAX
-    this.#expandedOctetsMax = limits.expandedOctetsMax ?? EXPANDED_OCTETS_MAX
-    this.#generatedLeft = this.#generatedMax
-    this.#expandedOctetsLeft = this.#expandedOctetsMax
-    this.#errorsMax = limits.errorsMax ?? ERRORS_MAX
+    this.#limits = { ...LIMITS, ...limits }
+    const { octetsMax, generatedMax, expandedOctetsMax } = this.#limits
+    this.#left = { octets: octetsMax, generated: generatedMax, expandedOctets: expandedOctetsMax }
   }
 
   /** One warning per file for TTLs of more than 31 bits, and one for ignored records of names outside of the zone. */
@@ -132,7 +127,7 @@ export class ZoneScanner {
   *scan(source: ZoneText): Generator<void, void> {
     this.texts.push({ file: source.file, stamp: source.stamp })
     this.#paths.add(resolve(source.file))
-    this.#octetsLeft -= source.text.length
+    this.#left.octets -= source.text.length
     yield* this.#scanFrame({
       lexer: new ZoneLexer(source.text),
       file: source.file,
@@ -227,9 +222,9 @@ export class ZoneScanner {
       this.#outside.count(record.owner, frame.file, frame.lexer.line)
       return
     }
-    if (this.recordCount >= this.#recordsMax) {
+    if (this.recordCount >= this.#limits.recordsMax) {
       this.#stopped = true
-      const message = `more than ${this.#recordsMax} records; split the zone`
+      const message = `more than ${this.#limits.recordsMax} records; split the zone`
       throw new Fault(message, frame.lexer.line)
     }
     record.file = frame.file
@@ -304,13 +299,13 @@ export class ZoneScanner {
     const position = { file: frame.file, line: frame.lexer.line }
     const read = { file: path, stamp: '' }
     this.texts.push(read)
-    const source = readZoneText(path, this.#octetsLeft, position)
-    this.#octetsLeft -= source.text.length
+    const source = readZoneText(path, this.#left.octets, position)
+    this.#left.octets -= source.text.length
     read.stamp = source.stamp
     const isAgain = this.#paths.has(path)
     this.#paths.add(path)
     if (isAgain && !this.#expand(source.text.length)) {
-      const message = `${path} is included again, for more than ${this.#expandedOctetsMax} octets of text in all; include it less often`
+      const message = `${path} is included again, for more than ${this.#limits.expandedOctetsMax} octets of text in all; include it less often`
       this.#stopped = true
       throw new InputError(position, message)
     }
@@ -319,8 +314,8 @@ export class ZoneScanner {
 
   /** Counts text that is in no file; returns false if it exceeds the limit. */
   #expand(octets: number): boolean {
-    this.#expandedOctetsLeft -= octets
-    return this.#expandedOctetsLeft >= 0
+    this.#left.expandedOctets -= octets
+    return this.#left.expandedOctets >= 0
   }
 
   /**
@@ -346,9 +341,9 @@ export class ZoneScanner {
     const range = scanRange(lexer.text(1), lexer.textBetween(lexer.start[2]!, lexer.at))
     if (typeof range === 'string') throw new Fault(range, lexer.line)
     const steps = Math.floor((range.stop - range.start) / range.step) + 1
-    if (steps > this.#generatedLeft)
-      throw this.#tooMuch(frame, `more than ${this.#generatedMax} records`)
-    this.#generatedLeft -= steps
+    if (steps > this.#left.generated)
+      throw this.#tooMuch(frame, `more than ${this.#limits.generatedMax} records`)
+    this.#left.generated -= steps
     return range
   }
 
@@ -361,11 +356,11 @@ export class ZoneScanner {
         return
       }
       const input = Buffer.from(text, 'latin1')
-      this.#octetsLeft -= input.length
-      if (!this.#expand(input.length) || this.#octetsLeft < 0) {
+      this.#left.octets -= input.length
+      if (!this.#expand(input.length) || this.#left.octets < 0) {
         const { message } = this.#tooMuch(
           frame,
-          `more than ${this.#expandedOctetsMax} octets of text`,
+          `more than ${this.#limits.expandedOctetsMax} octets of text`,
         )
         this.#report(frame, message, line)
         return
@@ -413,7 +408,7 @@ export class ZoneScanner {
 
   #keep(error: InputError): void {
     this.errors.push(error)
-    if (this.errors.length >= this.#errorsMax) this.#stopped = true
+    if (this.errors.length >= this.#limits.errorsMax) this.#stopped = true
   }
 }
 
