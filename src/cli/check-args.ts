@@ -31,9 +31,12 @@ export function scanCheckArgs(argv: readonly string[]): CheckArgs | string {
   if (typeof flags === 'string') return flags
   const corefile = scanCorefileFlags(flags)
   if (typeof corefile === 'string') return corefile
+  const { given } = flags
+  if (given.has('manifests') && corefile.conf === undefined && given.has('dns.port'))
+    return '-dns.port has no effect: --manifests without -conf checks no Corefile; remove -dns.port, or add -conf'
   return {
     ...corefile,
-    manifests: flags.given.get('manifests') || undefined,
+    manifests: given.get('manifests') || undefined,
     offline: isOn(flags, 'offline'),
     strict: isOn(flags, 'strict'),
   }

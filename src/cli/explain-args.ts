@@ -50,6 +50,8 @@ export function scanExplainArgs(argv: readonly string[]): ExplainArgs | string {
   const records = given.get('records')
   if (records !== undefined && admin !== undefined)
     return '--records is not possible with @SERVER, which has its own records: remove one of them'
+  if (given.has('dns.port') && admin !== undefined)
+    return '-dns.port is not possible with @SERVER, which has its own Corefile: remove one of them'
   return { ...corefile, question, records, admin, isJson: output === 'json' }
 }
 

@@ -20,6 +20,7 @@ import {
 } from './egress-args.ts'
 import { BadValue, boolean, duration, type Get, networks, wordsOf } from './flag-values.ts'
 import { zapLevel } from './fqdn-flags.ts'
+import { describeIdle } from './idle-flags.ts'
 
 const LEVELS = ['debug', 'info', 'warning', 'error'] as const
 export type Level = (typeof LEVELS)[number]
@@ -104,11 +105,16 @@ export function scanOperatorArgs(
   if (typeof flags === 'string') return flags
   const extra = refuseWords(flags.rest)
   if (extra !== undefined) return extra
-  const values = new Map([...defaultsOf(OPERATOR.flags), ...flags.given])
+  const defaults = defaultsOf(OPERATOR.flags)
+  const values = new Map([...defaults, ...flags.given])
   for (const name of values.keys())
     values.set(name, env[nameInEnvironment(name)] || values.get(name)!)
   try {
-    return collect(values, env)
+    const args = collect(values, env)
+    const get = (name: string): string => values.get(name) ?? ''
+    return (
+      describeIdle({ get, defaults, given: flags.given, controllers: args.controllers }) || args
+    )
   } catch (error) {
     if (!(error instanceof BadValue)) throw error
     return error.message

@@ -81,5 +81,6 @@ t.test('check takes a Corefile and a directory of manifests', async (t) => {
     },
   )
   t.equal(scanCheckArgs(['-quiet']), 'flag provided but not defined: -quiet')
+  t.match(scanCheckArgs(['--manifests', 'd', '-p', '54']), /^-dns\.port has no effect: --manifests/)
   t.equal(scanCheckArgs(['x']), 'extra command line arguments: [x]')
 })

@@ -34,7 +34,7 @@ t.test('controllers that allow addresses warn if the networks are unknown', asyn
 })
 
 t.test('--egress-allow is for ovn too', async (t) => {
-  const operator = scanOperatorArgs(['--egress-allow=127.0.0.0/8'], {})
+  const operator = scanOperatorArgs(['--controllers=ovn', '--egress-allow=127.0.0.0/8'], {})
   if (typeof operator === 'string') throw new Error(operator)
   const want = [{ family: 1, bytes: new Uint8Array([127, 0, 0, 0]), bits: 8 }]
   t.strictSame(operator.egress.ovn.allowedNetworks, want)

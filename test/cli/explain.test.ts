@@ -77,6 +77,12 @@ for (const [name, conf, args, want] of [
     [A, ...CLIENT, '@', '--records', 'x'],
     /^--records is not possible with @SERVER, .* remove one of them$/,
   ],
+  [
+    'a port of blocks and a server',
+    'Corefile',
+    [A, ...CLIENT, '@', '-dns.port', '5'],
+    /^-dns\.port is not possible with @SERVER, .* remove one of them$/,
+  ],
 ] as const) {
   t.test(`refused: ${name}`, async (t) => {
     const { code, text, errors } = await stage(t)(conf, ...args)

@@ -3,6 +3,7 @@ import t from 'tap'
 import { scanCheckArgs } from '../../src/cli/check-args.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { scanDrainArgs } from '../../src/cli/drain-args.ts'
+import { EGRESS_FLAGS } from '../../src/cli/egress-args.ts'
 import { scanExplainArgs } from '../../src/cli/explain-args.ts'
 import { scanFqdnArgs } from '../../src/cli/fqdn-args.ts'
 import { scanGeoArgs } from '../../src/cli/geo-args.ts'
@@ -58,7 +59,14 @@ interface Command {
 }
 
 const OF_SERVER = ['--token-file --ca', '@'] as const
-const OVN = ['--ovn-nb=ssl:h:1', '--ovn-nb-ca=f', '--ovn-nb-cert=f', '--ovn-nb-key=f']
+const OVN = [
+  '--controllers=ovn',
+  '--ovn-nb=ssl:h:1',
+  '--ovn-nb-ca=f',
+  '--ovn-nb-cert=f',
+  '--ovn-nb-key=f',
+]
+const OF_EGRESS = EGRESS_FLAGS.map(({ name }) => name).join(' ')
 const drain = (name: 'drain' | 'undrain' | 'drains'): Command => {
   return { scan: (argv) => scanDrainArgs(name, argv, 0), besides: [OF_SERVER] }
 }
@@ -85,7 +93,10 @@ const SCANS: Readonly<Record<string, Command>> = {
     besides: [
       ['--ovn-nb-ca --ovn-nb-cert --ovn-nb-key --ovn-nb-server-name', ...OVN],
       ['--leader-elect-namespace', '--leader-elect'],
-      ['--dns-config-file', '--dns-environment=resolv.conf'],
+      ['--dns-config-file', '--controllers=fqdnnetworkpolicy', '--dns-environment=resolv.conf'],
+      ['--context', '--kubeconfig=f'],
+      ['--notify-allow', '--notify-bind-address=:1'],
+      [OF_EGRESS, '--controllers=ovn,fqdnnetworkpolicy'],
     ],
   },
   node: { scan: scanNodeArgs, besides: [['--conf'], ['', '--cluster=::/0']] },

@@ -34,7 +34,6 @@ t.test('flags are taken as Go takes them, and the environment goes before', (t) 
     '--watch-namespaces=a, b,',
     '--site=east',
     '--silent-site=remove 90m',
-    '--probe-peers=false',
     '--quorum=3',
     '--hold-down=1m',
     '--leader-elect',
@@ -53,7 +52,7 @@ t.test('flags are taken as Go takes them, and the environment goes before', (t) 
     settings: {
       site: 'east',
       silentMs: 1.5 * HOUR_MS,
-      probesPeers: false,
+      probesPeers: true,
       quorum: 3,
       holdDownMs: 60_000,
       leaseNamespace: 'dns',
@@ -67,11 +66,12 @@ t.test('flags are taken as Go takes them, and the environment goes before', (t) 
     MIN_REQUEUE_TIME: '1s',
     LEADER_ELECT_NAMESPACE: 'lease',
     KUBECONFIG: '',
+    PROBE_PEERS: 'false',
   }
   t.match(scanOperatorArgs(['--site=east', '--kubeconfig=k'], env), {
     kubeconfig: 'k',
     namespaces: ['c'],
-    settings: { site: 'west', leaseNamespace: 'lease', minMs: 1000 },
+    settings: { site: 'west', leaseNamespace: 'lease', minMs: 1000, probesPeers: false },
   })
   t.match(scanOperatorArgs(['--leader-elect'], { LEADER_ELECT: 'false' }), {
     settings: { leaseNamespace: undefined },
@@ -113,7 +113,11 @@ t.test('the controller of address sets has its flags', (t) => {
       },
     },
   })
-  const flags = ['--ovn-nb=ssl:[2001:db8::1]:6641, ssl:nb:6642', '--ovn-families=ipv6']
+  const flags = [
+    '--controllers=ovn',
+    '--ovn-nb=ssl:[2001:db8::1]:6641, ssl:nb:6642',
+    '--ovn-families=ipv6',
+  ]
   const files = ['--ovn-nb-ca=ca', '--ovn-nb-cert=cert', '--ovn-nb-key=key']
   t.match(scanOperatorArgs([...flags, ...files], { CLUSTER_CIDR: '10.0.0.0/8,fd00::/8' }), {
     egress: {
@@ -187,6 +191,56 @@ t.test('invalid values are refused', (t) => {
   for (const { given, want } of table) t.match(scanOperatorArgs(given, {}), want, given.join(' '))
   t.match(scanOperatorArgs([], { LEADER_ELECT: 'perhaps' }), /must be true or false/)
   t.end()
+})
+
+t.test('flags that have no effect with the others are refused', async (t) => {
+  const ovn = '--controllers=ovn'
+  const fqdn = '--controllers=fqdnnetworkpolicy'
+  const idle: readonly (readonly [given: string[], flag: string, why: RegExp])[] = [
+    [['--quorum=2', '--probe-peers=false'], 'quorum', /--probe-peers is off/],
+    [['--hold-down=1m', '--probe-peers=0'], 'hold-down', /--probe-peers is off/],
+    [['--quorum=2', '--enable-probes=false'], 'quorum', /--enable-probes is off/],
+    [['--leader-elect-namespace=a'], 'leader-elect-namespace', /--leader-elect is off/],
+    [['--context=a'], 'context', /--kubeconfig is not set/],
+    [['--notify-allow=10.0.0.0/8'], 'notify-allow', /--notify-bind-address is 0/],
+    ...['ca', 'cert', 'key', 'server-name'].map((name) => {
+      const given = [ovn, `--ovn-nb-${name}=a`]
+      return [given, `ovn-nb-${name}`, /--ovn-nb has no address ssl:HOST:PORT/] as const
+    }),
+    [[fqdn, '--dns-config-file=a'], 'dns-config-file', /--dns-environment is not resolv\.conf/],
+    [
+      [fqdn, '--dns-environment=resolv.conf', '--dns-service-name=a'],
+      'dns-service-name',
+      /--dns-environment is resolv\.conf/,
+    ],
+    [['--ovn-nb=tcp:a:1'], 'ovn-nb', /--controllers does not have ovn: /],
+    [
+      ['--egress-namespace=a'],
+      'egress-namespace',
+      /--controllers does not have dnsnameresolver or egressfirewall or ovn/,
+    ],
+    [[ovn, '--skip-aaaa'], 'skip-aaaa', /--controllers does not have fqdnnetworkpolicy/],
+    [[ovn, '--site=a'], 'site', /--controllers does not have dnsrecord/],
+  ]
+  for (const [given, flag, why] of idle) {
+    const got = scanOperatorArgs(given, {})
+    t.match(got, new RegExp(`^--${flag} has no effect, because ${why.source}`), given.join(' '))
+    t.match(got, new RegExp(`: remove --${flag}, or change --`))
+  }
+  const works: readonly (readonly [given: string[], env: NodeJS.ProcessEnv])[] = [
+    // Written defaults say nothing.
+    [['--quorum=0', '--hold-down=0s', '--probe-peers=false'], {}],
+    [['--dns-config-file=/etc/resolv.conf', '--notify-allow='], {}],
+    [['--quorum=2'], { PROBE_PEERS: 'true' }],
+    // Probes that are off for a while keep their settings.
+    [['--probe-allow=10.0.0.0/8', '--enable-probes=false'], {}],
+    [[ovn, '--egress-allow=10.0.0.0/8', '--zap-devel', '--notify-bind-address=:1'], {}],
+    [['--controllers=dnsnameresolver', '--dns-service-name=a'], {}],
+    // Operators with other controllers may have the same environment.
+    [[], { OVN_NB: 'tcp:a:1', SKIP_AAAA: 'true' }],
+  ]
+  for (const [given, env] of works) t.type(scanOperatorArgs(given, env), 'object', given.join(' '))
+  t.match(scanOperatorArgs([], { QUORUM: '2', PROBE_PEERS: '0' }), /^--quorum has no effect/)
 })
 
 t.test('NOTIFY is received on the given addresses only', (t) => {
