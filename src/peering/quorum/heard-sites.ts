@@ -46,6 +46,7 @@ export class HeardSites {
   /** State of each peer at the last check, as one text. */
   #hearing = ''
   #isReportedIsolated = false
+  #isReportedUnreachable = false
   #count = 1
   #heard = 1
 
@@ -95,6 +96,7 @@ export class HeardSites {
     }
     this.#count = sites.size
     this.#heard = heard.size
+    this.#checkReachable()
     const isIsolated = heard.size < majorityOf(sites.size)
     const isReported = isIsolated && nowMs - startMs >= this.heardMs
     if (isReported !== this.#isReportedIsolated) {
@@ -124,6 +126,19 @@ export class HeardSites {
     others.delete(site)
     const theirs = [...others].map(([id, of]) => this.#member(id, of))
     return [ours, ...theirs.sort((a, b) => (a.site < b.site ? -1 : 1))]
+  }
+
+  /** Several peers may be nameservers of one site, which only their data shows. */
+  #checkReachable(): void {
+    const { peers, quorum, site, log } = this.#parts
+    const isUnreachable = peers.length > 0 && quorum > this.#count
+    if (isUnreachable && !this.#isReportedUnreachable) {
+      const most = this.#count
+      log.warning(
+        `quorum ${quorum} is never reached: ${site} and its peers are ${most} sites; set it to at most ${most}`,
+      )
+    }
+    this.#isReportedUnreachable = isUnreachable
   }
 
   #member(site: string, peers: readonly QuorumPeer[]): QuorumMember {

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { scanDuration } from '../../base/duration.ts'
-import type { Position } from '../../base/errors.ts'
+import { InputError, type Position } from '../../base/errors.ts'
+import { plural } from '../../base/plural.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { lowerName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
 import { type Cidr, scanAddress } from '../../dns/text/address.ts'
@@ -213,6 +214,7 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
     },
     quorum(d, { peering }) {
       peering.quorum = scanQuorum(d)
+      peering.quorumPosition = d.position()
     },
     'hold-down'(d, { peering }) {
       peering.holdDownMs = scanHoldDown(d)
@@ -268,6 +270,12 @@ function checkQuorum(d: Dispenser, draft: DraftOptions): void {
     if (isOff) throw d.error(`${property} needs ${missing}, which is off`)
   }
   if (peers.length === 0) return
+  const sitesMax = peers.length + 1
+  if (quorum !== undefined && quorum > sitesMax) {
+    const most = `this site and ${plural(peers.length, 'peer')} are at most ${sitesMax} sites`
+    const message = `quorum ${quorum} is never reached: ${most}; write at most ${sitesMax}`
+    throw new InputError(peering.quorumPosition, message)
+  }
   peering.probePeers = isOff ? undefined : { quorum: quorum ?? 0, holdDownMs: holdDownMs ?? 0 }
   const position = peering.position ?? d.position()
   draft.health = { ...health, probe: health.probe ?? { file: '', position, isDefault: true } }

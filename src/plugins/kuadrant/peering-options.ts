@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { scanDuration } from '../../base/duration.ts'
+import type { Position } from '../../base/errors.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { printHostPort, splitHostPort } from '../../dns/host-port.ts'
 import { scanName } from '../../dns/name/name.ts'
@@ -28,6 +29,7 @@ export type PeeringDraft = { -readonly [K in keyof PeeringOptions]: PeeringOptio
   probing?: 'on' | 'off'
   /** As written; undefined = the default. */
   quorum?: number
+  quorumPosition?: Position
   holdDownMs?: number
 }
 

@@ -334,8 +334,10 @@ export class PublisherPeers {
 }
 
 /** Prints what the ready page shows about agreement on health; '' = nothing. */
-function printQuorum({ isIsolated, heard, sites, down, disputed }: QuorumStatus): string {
+function printQuorum(status: QuorumStatus): string {
+  const { isIsolated, heard, sites, quorum, down, disputed } = status
   const notes: string[] = []
+  if (quorum > sites) notes.push(`quorum ${quorum} is never reached: there are ${sites} sites`)
   if (isIsolated) notes.push(`isolated: ${heard} of ${sites} sites heard`)
   if (down > 0) notes.push(`${down} addresses of other sites are down`)
   if (disputed > 0) notes.push(`sites disagree about the health of ${disputed} addresses`)

@@ -147,6 +147,22 @@ t.test('a status lists the sites, and the addresses that some site finds down', 
   t.strictSame([...quorum.noted], [])
 })
 
+t.test('a quorum of more sites than there are is logged once', async (t) => {
+  for (const [quorum, peers, want] of [
+    [3, ['paris', 'rome'], []],
+    [4, ['paris', 'rome'], ['berlin and its peers are 3 sites; set it to at most 3']],
+    // Two nameservers of one site.
+    [3, ['rome', 'rome'], ['berlin and its peers are 2 sites; set it to at most 2']],
+    // The operator has the quorum also for records without peers.
+    [3, [], []],
+  ] as const) {
+    const set = setUp({ quorum, peers: peers.map((site) => new ToyPeer(site)) })
+    set.quorum.check()
+    const lines = want.map((text) => `[WARNING] quorum ${quorum} is never reached: ${text}`)
+    t.strictSame(set.lines, lines, `${quorum} of ${peers.length + 1}`)
+  }
+})
+
 t.test('a host with more addresses than are probed is logged once', async (t) => {
   const { settle, lines, watched } = setUp()
   const targets = Array.from({ length: 1100 }, (_, i) => `10.0.${i >> 8}.${i & 255}`)

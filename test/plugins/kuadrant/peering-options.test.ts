@@ -82,6 +82,11 @@ const FAULTS = [
     want: 'quorum must be from 1 to 65 sites, got 0',
   },
   {
+    name: 'a quorum of more sites than there can be',
+    lines: 'site a\nquorum 4\npeer ::1 ::2',
+    want: 'quorum 4 is never reached: this site and 2 peers are at most 3 sites; write at most 3',
+  },
+  {
     name: 'too long a hold-down',
     lines: 'site a\npeer ::1\nprobe\nprobe-peers\nhold-down 2h',
     want: 'hold-down must be from 1s to 1h, got 2h',
