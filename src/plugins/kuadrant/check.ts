@@ -43,9 +43,10 @@ import { findLostCommands } from './check-commands.ts'
 import { findUnmatched } from './check-coverage.ts'
 import { foreseeDeaths } from './check-deaths.ts'
 import { checkDrains } from './check-drains.ts'
-import { findLostFallbacks } from './check-fallbacks.ts'
+import { findLostDefault, findLostFallbacks } from './check-fallbacks.ts'
 import { findIdleChecks, findRefusedProbes } from './check-probes.ts'
 import { findIdleShifts } from './check-shifts.ts'
+import { findUnusedRights } from './namespace-rights.ts'
 import type { KuadrantOptions } from './options.ts'
 
 /**
@@ -70,6 +71,8 @@ export async function checkBlock(
   warnOfStateFiles(options, warn)
   warnOfSnapshot(options, all, warn)
   for (const warning of findLostAddresses(options)) warn(warning)
+  if (abilitiesOf(options.source).directory !== undefined)
+    for (const warning of findUnusedRights(options.rights, found.records)) warn(warning)
   const site = siteOf(options, all)
   const rules = { ...options, ownership, shares: sharesOf(options.source, all) }
   const { records, refused } = applyRights(found.records, rules)
@@ -152,14 +155,16 @@ function checkRecords(
 /** Finds settings of records that have no effect. */
 function* findIdleSettings(
   records: CheckedManifests['records'],
-  { health = NO_HEALTH, peering }: KuadrantOptions,
+  options: KuadrantOptions,
   places: RecordPlaces,
 ): Iterable<InputError> {
+  const { health = NO_HEALTH, peering } = options
   yield* findLostCommands(records, health, places)
   yield* findRefusedProbes(records, health, places)
   // A peer may have the other endpoint.
   if (peering.peers.length > 0) return
   yield* findLostFallbacks(records, places)
+  yield* findLostDefault(records, options)
   yield* findIdleShifts(records, places)
 }
 

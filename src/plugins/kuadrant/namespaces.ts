@@ -1,7 +1,7 @@
 import { InputError } from '../../base/errors.ts'
 
 /** RFC 1123 section 2.1, as the Kubernetes API requires. */
-const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/
+export const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/
 
 /**
  * Reads WATCH_NAMESPACES: a comma list, with optional blanks around names; empty = all namespaces.

@@ -21,7 +21,6 @@ import {
   type SnapshotOptions,
   type ZoneNameserver,
 } from '../../publish/options.ts'
-import { scanShare } from '../../records/host-share.ts'
 import { isLocalZone } from '../../records/local-zone.ts'
 import { abilitiesOf, type SourcePlace } from '../../sources/source-place.ts'
 import {
@@ -30,6 +29,7 @@ import {
   scanHealthProperty,
   scanNetworks,
 } from './health-options.ts'
+import { type RightsLine, scanAllowNamespaces, scanShareHosts } from './namespace-rights.ts'
 import { scanNamespaces } from './namespaces.ts'
 import {
   type PeeringDraft,
@@ -49,6 +49,9 @@ import { type SettingsDraft, scanAllDown, scanSticky } from './steering-options.
 export interface KuadrantOptions extends PublishOptions {
   readonly serialsPosition: Position
   readonly rnamePosition: Position
+  /** The lines of `allowedNamespaces` and `shares`. */
+  readonly rights: readonly RightsLine[]
+  readonly allDownPosition: Position
   readonly fallthrough: Fallthrough
   /** Networks whose clients may ask for explanations over DNS; empty = none. */
   readonly explainFor: readonly Cidr[]
@@ -93,6 +96,8 @@ export function draftOptions(
     ownAddresses: undefined,
     allowedNamespaces: undefined,
     shares: [],
+    rights: [],
+    allDownPosition: d.position(),
     fallthrough: NO_FALLTHROUGH,
     explainFor: [],
     site: '',
@@ -166,13 +171,15 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
       draft.nameservers = [...draft.nameservers, scanNameserver(d)]
     },
     'allow-namespaces'(d, draft) {
-      const names = d.remainingArgs(1)
-      draft.allowedNamespaces = new Set([...(draft.allowedNamespaces ?? []), ...names])
+      const line = scanAllowNamespaces(d)
+      const { namespaces = [] } = line.share
+      draft.rights = [...draft.rights, line]
+      draft.allowedNamespaces = new Set([...(draft.allowedNamespaces ?? []), ...namespaces])
     },
     'share-hosts'(d, draft) {
-      const share = scanShare(d.remainingArgs(1))
-      if (typeof share === 'string') throw d.error(`share-hosts: ${share}`)
-      draft.shares = [...(draft.shares ?? []), share]
+      const line = scanShareHosts(d)
+      draft.rights = [...draft.rights, line]
+      draft.shares = [...(draft.shares ?? []), line.share]
     },
     site(d, draft) {
       if (draft.site !== '') throw d.error('site appears twice')
@@ -196,8 +203,9 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
     'silent-site'(d, { peering }) {
       peering.expiryMs = readSilentSite(d)
     },
-    'all-down'(d, { settings }) {
-      settings.allDown = scanAllDown(d, settings)
+    'all-down'(d, draft) {
+      draft.settings.allDown = scanAllDown(d, draft.settings)
+      draft.allDownPosition = d.position()
     },
     sticky(d, { settings }) {
       settings.sticky = scanSticky(d, settings)

@@ -14,6 +14,7 @@ import { conflictWith } from './conflicts.ts'
 import { ExplainNames } from './explain-names.ts'
 import { KuadrantHandler } from './kuadrant.ts'
 import { KUADRANT_BLOCKS } from './kuadrant-blocks.ts'
+import { findIdleRights } from './namespace-rights.ts'
 import { draftOptions, type KuadrantOptions, scanOptions } from './options.ts'
 import { TakesNotify } from './takes-notify.ts'
 import { threadCounts } from './thread-counts.ts'
@@ -39,7 +40,7 @@ export const kuadrant: Directive = {
       isScanned = true
       const conflict = conflictWith(options, group.options)
       if (conflict !== '') throw c.dispenser.error(conflict)
-      return [{ check }, serve(c, options, group)]
+      return [{ check }, serve(c, options, drafts, group)]
     } catch (error) {
       if (!(error instanceof InputError)) throw error
       // An invalid property does not hide faults of the manifests.
@@ -48,7 +49,12 @@ export const kuadrant: Directive = {
   },
 }
 
-function serve(c: SetupContext, options: KuadrantOptions, group: PublisherGroup): Description {
+function serve(
+  c: SetupContext,
+  options: KuadrantOptions,
+  all: readonly KuadrantOptions[],
+  group: PublisherGroup,
+): Description {
   const { endpointMetrics, explainFor, fallthrough } = options
   const explaining = explainFor.length > 0 ? explainNames(c, explainFor) : []
   const counts = endpointMetrics === undefined ? undefined : threadCounts(c, endpointMetrics)
@@ -56,7 +62,11 @@ function serve(c: SetupContext, options: KuadrantOptions, group: PublisherGroup)
   const handler = (next: Handler): Handler => new KuadrantHandler(next, threads, fallthrough)
   const isLocal = options.zones.some(isLocalZone)
   const answering = isLocal ? takeNotify(c, group, handler) : { handler, answers: true }
-  return [explaining, answering, prepareService(c, options, { threads, group, counts })]
+  const link = (): void => {
+    for (const { position, message } of findIdleRights(options, all)) c.warn(message, position!)
+  }
+  const service = prepareService(c, options, { threads, group, counts })
+  return [explaining, answering, service, { link }]
 }
 
 /** Returns the part that answers, and passes NOTIFYs of peers to the group. */

@@ -31,6 +31,11 @@ t.test('a fallback endpoint that no record of the host has', async (t) => {
   ])
   t.strictSame(await warnings(CONF, site, recordOf('sorry', 'sorry', 'sorry')), [])
   t.strictSame(await warnings(CONF, recordOf('site', 'site', 'open')), [])
+  const ofBlock = (id: string): string => CONF.replace('records\n', `records\n  all-down ${id}\n`)
+  t.match(await warnings(ofBlock('sitt'), recordOf('site', 'site', 'open')), [
+    /^\[WARNING\] Corefile:5: plugin\/kuadrant: all-down names "sitt", but no endpoint has that setIdentifier; open applies; did you mean "?site/,
+  ])
+  t.strictSame(await warnings(ofBlock('site'), recordOf('site', 'site', 'open')), [])
   const peers = CONF.replace('kuadrant {', 'kuadrant {\n  site dublin\n  peer 192.0.2.7')
   t.strictSame(await warnings(peers, site), [], 'a peer may have it')
 })

@@ -1,8 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { Dispenser } from '../../../src/corefile/dispenser.ts'
+import { scanTokens } from '../../../src/corefile/lexer.ts'
+import { findIdleRights } from '../../../src/plugins/kuadrant/namespace-rights.ts'
+import { draftOptions, scanOptions } from '../../../src/plugins/kuadrant/options.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
-import { SetUp } from '../../support/setup.ts'
+import { SetUp, setupError } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 import { askBlock } from '../ask-block.ts'
 
@@ -82,4 +86,79 @@ t.test('a namespace that is not served has no hosts', async (t) => {
   const { ask } = await serve(t, { 'gw.yaml': GW, 'evil.yaml': old }, 'allow-namespaces gw')
   t.match(await ask('app'), /192\.0\.2\.1/)
   t.notMatch(await ask('app'), /203\.0\.113\.66/)
+})
+
+const ALL = 'no effect: namespaces of allow-namespaces share all hosts; remove this line'
+
+for (const [name, more, want, zone = ZONE, watched = ''] of [
+  ['a host of the zone', `share-hosts app.${ZONE} evil`, []],
+  ['a host above the zone', 'share-hosts com evil', []],
+  ['beside all hosts', 'share-hosts . a\nallow-namespaces a', [`share-hosts .: ${ALL}`]],
+  [
+    'a host outside of all zones',
+    'share-hosts app.example.org evil',
+    ['share-hosts app.example.org: no zone that is served from these records has the host; corr'],
+  ],
+  ['the zone of all hosts', 'share-hosts a.example.org evil', [], 'kdrnt'],
+  ['read namespaces', 'allow-namespaces gw', [], ZONE, 'gw,app'],
+  [
+    'namespaces that are not read',
+    'share-hosts . gw evil',
+    ['share-hosts .: namespace evil is not read; add it to WATCH_NAMESPACES'],
+    ZONE,
+    'gw,app',
+  ],
+  [
+    'allowed namespaces that are not read',
+    'allow-namespaces gw evil',
+    ['allow-namespaces: namespace evil is not read; add it to WATCH_NAMESPACES'],
+    ZONE,
+    'gw,app',
+  ],
+] as const) {
+  t.test(`lines that have no effect: ${name}`, async (t) => {
+    const c = new SetUp(kuadrant, 'kuadrant {\n manifests zones\n}', [`${zone}.`])
+    const dispenser = new Dispenser(scanTokens(`kuadrant {\n ${more}\n}`, 'Corefile'))
+    const parts = { dispenser, block: c.block, warn: () => {} }
+    const options = scanOptions(parts, draftOptions(dispenser, watched))
+    const found = [...findIdleRights(options, [options])]
+    t.strictSame(
+      found.map(({ position }) => position?.line),
+      want.map(() => 2),
+    )
+    for (const [i, text] of want.entries()) t.ok(found[i]?.message.startsWith(text))
+  })
+}
+
+t.test('lines that have no effect are reported at the start', async (t) => {
+  const text = `kuadrant {\n manifests ${t.testdir({})}\n share-hosts example.net a\n}`
+  const setUp = new SetUp(kuadrant, text, [`${ZONE}.`])
+  setUp.handler()
+  t.match(setUp.warnings, [/^3: share-hosts example\.net: no zone/])
+  const bad = setupError(kuadrant, 'kuadrant {\n manifests a\n allow-namespaces gw *\n}')
+  t.match(bad, 'allow-namespaces: "*" is not the name of a namespace')
+})
+
+t.test('a check warns of rights of namespaces and hosts without records', async (t) => {
+  const directory = t.testdir({ 'gw.yaml': GW })
+  const warnings = async (line: string): Promise<string> => {
+    const text = `kuadrant {\n manifests ${directory}\n ${line}\n}`
+    const { warnings } = await new SetUp(kuadrant, text, [`${ZONE}.`]).check()
+    return warnings.filter((one) => one.includes('no record')).join()
+  }
+  t.equal(await warnings(`share-hosts app.${ZONE} gw`), '')
+  t.equal(await warnings(`share-hosts ${ZONE} *`), '')
+  t.equal(await warnings('allow-namespaces gw'), '')
+  t.match(
+    await warnings(`share-hosts x.app.${ZONE} *`),
+    /^Corefile:3: share-hosts x\.app\.k\.example\.com: no record has this host or a name below it$/,
+  )
+  t.match(
+    await warnings(`share-hosts . evil`),
+    /^Corefile:3: share-hosts: no record is in namespace evil$/,
+  )
+  t.match(
+    await warnings('allow-namespaces evil'),
+    /^Corefile:3: allow-namespaces: no record is in namespace evil$/,
+  )
 })
