@@ -7,6 +7,7 @@ import type { InputError } from '../errors.ts'
 export const PROBLEM_KINDS = [
   'corefile',
   'bypass',
+  'upstream',
   'zone-file',
   'manifest',
   'refused-record',
@@ -24,6 +25,7 @@ export const PROBLEM_KINDS = [
   'silent-peer',
   'peer-endpoint',
   'hosts-file',
+  'state-file',
   'admin-token',
 ] as const
 export type ProblemKind = (typeof PROBLEM_KINDS)[number]

@@ -1,6 +1,8 @@
 import { InputError } from '../../base/errors.ts'
 import type { ResourceLease } from '../../base/resource-registry.ts'
+import { oneProblem, type ProblemGroup } from '../../base/telemetry/problems.ts'
 import type { Upstream } from '../../client/upstream/upstream.ts'
+import { printName } from '../../dns/name/name.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CheckHook, Description } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
@@ -67,10 +69,24 @@ function setUp(
   const handler = (next: Handler): Handler => new Forward(next, config, parts)
   return [
     { stop: release },
-    { handler, waits: true, answers: true },
+    { handler, waits: true, answers: true, problems: () => problemsOf(config, upstreams) },
     collectWhileServing(c, () => counts.collect(c.metrics, upstreams)),
     { check, start, stop },
   ]
+}
+
+/** Only all together: while one of the upstreams is up, clients notice nothing. */
+function problemsOf(
+  { position, from, failsFast }: ForwardConfig,
+  upstreams: readonly Upstream[],
+): ProblemGroup[] {
+  if (upstreams.length === 0 || !upstreams.every(({ isDown }) => isDown)) return []
+  const place = `${position.file}:${position.line}`
+  const object = `forward ${from.zones.map((zone) => printName(zone)).join(' ')}`
+  const addresses = upstreams.map(({ address }) => address).join(', ')
+  const meanwhile = failsFast ? 'queries get SERVFAIL' : 'each query is sent to one of them'
+  const reason = `${object}: all upstreams are down: ${addresses}; ${meanwhile}`
+  return [oneProblem('upstream', `${place} ${object}`, { place, object, reason })]
 }
 
 /** `max`: 0 = the slots that every `forward` without a limit shares. */

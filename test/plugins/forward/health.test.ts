@@ -71,6 +71,7 @@ t.test('a failed upstream is checked until it replies, and then no more', async 
 t.test('all upstreams are down: one is queried anyway', async (t) => {
   const parts = await forwarding(t, [silent], 'max_fails 1\nmax_connect_attempts 1')
   const { c, handler, timers, first } = parts
+  t.equal(c.problemText(), '')
   await failChecks(parts, 2)
   const before = queriesOf(first).length
   const asked = handler.serve(www())
@@ -78,6 +79,14 @@ t.test('all upstreams are down: one is queried anyway', async (t) => {
   await timers.advance(2000)
   t.equal(await asked, Rcode.SERVFAIL)
   t.equal(await c.metric('coredns_forward_healthcheck_broken_total'), 1)
+  const all = `forward .: all upstreams are down: ${first.address}; each query is sent to one of them`
+  t.equal(c.problemText(), all)
+  first.answer = plainly
+  await timers.advance(1000)
+  await until(async () => {
+    await timers.advance(500)
+    return c.problemText() === ''
+  }, 'the upstream to be up')
   const failures = `coredns_proxy_healthcheck_failures_total{proxy_name="forward",to="${first.address}"}`
   t.ok((await c.metric(failures))! >= 2)
 })
