@@ -3,6 +3,7 @@ import { StateFile } from '../base/persist/state-file.ts'
 import type { Random } from '../base/random.ts'
 import { guarding } from '../base/telemetry/guard.ts'
 import type { Logger } from '../base/telemetry/log.ts'
+import type { ProblemGroup } from '../base/telemetry/problems.ts'
 import type { Timers } from '../base/timers.ts'
 import { type HealthProbe, recordKey } from '../records/dns-record.ts'
 import type { ProbeAt } from '../records/health-check.ts'
@@ -99,6 +100,11 @@ export class RecordProbing {
       source.onProbes(() => void guarded(() => this.#takeResources())),
     ]
     options.health.publish()
+  }
+
+  /** Why the states are not stored. */
+  get problems(): readonly ProblemGroup[] {
+    return this.#file?.problems ?? []
   }
 
   /** The runner, for metrics. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { StateFile, type StateKind } from '../base/persist/state-file.ts'
 import type { Logger } from '../base/telemetry/log.ts'
+import type { ProblemGroup } from '../base/telemetry/problems.ts'
 import type { Timers } from '../base/timers.ts'
 import { SETTLE_MS } from './slow-start-bounds.ts'
 
@@ -38,6 +39,10 @@ export class SourcesFile<Item, Stored> {
     const found = this.#file.open()
     this.#openedMs = clock.monotonic()
     this.#known = found === undefined ? [] : form.restore(found)
+  }
+
+  get problems(): readonly ProblemGroup[] {
+    return this.#file.problems
   }
 
   /** Items of an earlier process. Empty after the start, because a reload has those of this process. */

@@ -69,7 +69,7 @@ export function openHealth(
   return {
     probing,
     note: () => printNote(probing),
-    problemGroups: () => [groupUnprobed(probing, source, how, parts.name)],
+    problemGroups: () => [groupUnprobed(probing, source, how, parts.name), ...probing.problems],
   }
 }
 

@@ -6,6 +6,8 @@ import { type StatusPart, zoneWithoutRecords } from '../base/telemetry/status.ts
 import { systemTimers } from '../base/timers.ts'
 import { printName } from '../dns/name/name.ts'
 import type { Locator } from '../geo/locator.ts'
+import { ShiftFile } from '../health/shift/shift-file.ts'
+import { SlowStartFile } from '../health/slow-start-file.ts'
 import { hostOfSiteKey } from '../peering/merged-keys.ts'
 import { isLocalZone } from '../records/local-zone.ts'
 import { isRead } from '../sources/open-source.ts'
@@ -138,7 +140,7 @@ export class ZonePublisher {
     const note = this.#servesSnapshot
       ? this.#snapshot?.noteServed(this.#records.unreadReason)
       : this.#records.note()
-    const notes = [note, this.#zones?.note(), this.#snapshot?.note()]
+    const notes = [note, this.#zones?.note()]
     return notes.filter((note) => note).join('; ')
   }
 
@@ -154,7 +156,19 @@ export class ZonePublisher {
       return { kind: 'conflict', of: `${place} ${text}`, count, problems }
     })
     const codes = this.#unmatched?.problemGroups(place) ?? []
-    return [...this.#records.problemGroups(), ...conflicts, ...codes]
+    return [...this.#records.problemGroups(), ...conflicts, ...codes, ...this.#fileProblems]
+  }
+
+  /** What is wrong with the files that this block names. */
+  get #fileProblems(): readonly ProblemGroup[] {
+    const { resources } = this.#parts
+    const { serials, health } = this.#options
+    return [
+      ...(resources.find(SerialFile, serials)?.problems ?? []),
+      ...(resources.find(SlowStartFile, health?.slowStartFile?.path ?? '')?.problems ?? []),
+      ...(resources.find(ShiftFile, health?.shiftFile?.path ?? '')?.problems ?? []),
+      ...(this.#snapshot?.problems ?? []),
+    ]
   }
 
   /** What the status of the server shows about the zones, their peers and the snapshot. */

@@ -1,4 +1,4 @@
-import { fsync, lstatSync, readFileSync, statSync } from 'node:fs'
+import { accessSync, constants, fsync, lstatSync, readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -7,6 +7,7 @@ import { runInSlices, runWhole } from '../slices.ts'
 import { stampOf } from '../stat.ts'
 import { isSystemError } from '../system-error.ts'
 import type { Logger } from '../telemetry/log.ts'
+import { oneProblem, type ProblemGroup } from '../telemetry/problems.ts'
 import type { Timers } from '../timers.ts'
 import { NextFile } from './next-file.ts'
 import { openInSlices, type RefusedText, refuse, type SealedForm, sealText } from './sealed-text.ts'
@@ -85,6 +86,12 @@ export class StateFile<T> {
     return this.#schedule.fault
   }
 
+  /** Why the data can't be stored now, as a problem of the server. */
+  get problems(): readonly ProblemGroup[] {
+    const { path, kind } = this.#options
+    return problemsOfFile(path, kind.contents, this.fault, kind.loss)
+  }
+
   /** Monotonic clock at the start of the last write; -Infinity = not written yet. */
   get writtenMs(): number {
     return this.#schedule.writtenMs
@@ -93,14 +100,18 @@ export class StateFile<T> {
   /** Returns the data of an earlier process. An invalid file is logged and ignored. */
   open(): T | undefined {
     this.#stamp = this.#stampNow() ?? ''
-    return this.#read()
+    const found = this.#read()
+    this.#checkPlace()
+    return found
   }
 
   /** As `open`. Other work runs meanwhile. */
   async openInSlices(): Promise<T | undefined> {
     const { path, kind, clock } = this.#options
     this.#stamp = this.#stampNow() ?? ''
-    return this.#accept(await runInSlices(readState(path, kind), clock))
+    const found = this.#accept(await runInSlices(readState(path, kind), clock))
+    this.#checkPlace()
+    return found
   }
 
   /**
@@ -136,6 +147,11 @@ export class StateFile<T> {
     this.#isClosed = true
     const isBehind = this.#schedule.stop()
     if (isBehind && !this.#isForeign) this.#schedule.note(this.#tryToWrite())
+  }
+
+  #checkPlace(): void {
+    const { path } = this.#options
+    if (!this.#isForeign) this.#schedule.checkPlace(() => findPlaceFault(path))
   }
 
   #read(): T | undefined {
@@ -270,6 +286,26 @@ export function checkStateFile<T>(path: string, kind: StateKind<T>): string {
 export function readStateFile<T>(path: string, kind: StateKind<T>): T | undefined {
   const found = runWhole(readState(path, kind))
   return found === undefined || isRefused(found) ? undefined : found
+}
+
+/** Returns why a file cannot be written; '' = it probably can. */
+export function findPlaceFault(path: string): string {
+  return named(() => {
+    accessSync(dirname(path), constants.W_OK | constants.X_OK)
+    return ''
+  })
+}
+
+/** Why `contents` cannot be stored, as a problem of the server. `fault`: '' = they can. `loss`: see StateKind. */
+export function problemsOfFile(
+  path: string,
+  contents: string,
+  fault: string,
+  loss: string,
+): readonly ProblemGroup[] {
+  if (fault === '') return []
+  const reason = `${contents} in ${path} cannot be written: ${fault}; after a restart, ${loss}`
+  return [oneProblem('state-file', path, { place: path, object: path, reason })]
 }
 
 /** Returns why a file cannot be created; '' = its directory exists. */

@@ -62,6 +62,18 @@ export class WriteSchedule {
     await this.#guarded(() => this.#write())
   }
 
+  /**
+   * Checks now whether a write is possible, and again until it is or until the first write: a fault is found at the
+   * start, not with the first change. `find`: returns the fault; '' = none.
+   */
+  checkPlace(find: () => string): void {
+    const isWritten = this.writtenMs !== Number.NEGATIVE_INFINITY
+    if (this.#isStopped || this.#isDirty || this.#isWriting || isWritten) return
+    this.#report(find())
+    if (this.fault === '') return
+    this.#options.timers.after(RETRY_MS, () => this.checkPlace(find))
+  }
+
   /** Starts no more writes. Returns true if a change is not written, or is being written. */
   stop(): boolean {
     this.#isStopped = true
@@ -72,17 +84,21 @@ export class WriteSchedule {
 
   /** Notes the result of a write: why it failed, or ''. `startMs`: absent = the write just ran. */
   note(fault: string, startMs = this.#options.clock.monotonic()): void {
-    const { log, subject } = this.#options
-    const wasFailing = this.fault !== ''
-    this.fault = fault
+    this.#report(fault)
     if (fault === '') {
-      if (wasFailing) log.info(`${subject} can be written again`)
       this.writtenMs = startMs
       return
     }
-    if (!wasFailing) log.error(`${subject} cannot be written: ${fault}`)
     this.#isDirty = true
     this.#writeLater(Math.max(RETRY_MS, this.#gapMs))
+  }
+
+  #report(fault: string): void {
+    const { log, subject } = this.#options
+    const wasFailing = this.fault !== ''
+    this.fault = fault
+    if (fault !== '' && !wasFailing) log.error(`${subject} cannot be written: ${fault}`)
+    if (fault === '' && wasFailing) log.info(`${subject} can be written again`)
   }
 
   get #gapMs(): number {

@@ -108,6 +108,10 @@ export class EgressAgent implements EgressGate {
     return this.#restored
   }
 
+  get file(): Pick<StateFile<unknown>, 'problems'> | undefined {
+    return this.#file
+  }
+
   /** Begins to collect what has ended, once the clients are set. */
   start(): void {
     const { timers, connections } = this.#parts

@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { StateFile } from '../../base/persist/state-file.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
+import type { ProblemGroup } from '../../base/telemetry/problems.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { PeerFollower } from '../peer.ts'
 import type { DownByHost, QuorumMemory } from '../quorum/quorum-memory.ts'
@@ -98,10 +99,8 @@ export class PeerCache {
     return { path: this.#options.path, ageMs, octets, fault }
   }
 
-  /** Returns what the ready page shows about the cache; '' = nothing. */
-  note(): string {
-    const { fault } = this.#file
-    return fault === '' ? '' : `the peer cache ${this.#options.path} is not written: ${fault}`
+  get problems(): readonly ProblemGroup[] {
+    return this.#file.problems
   }
 
   /** Gives a new follower the cached data of its peer. */

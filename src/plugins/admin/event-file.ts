@@ -1,9 +1,11 @@
 import { type FileHandle, open, rename, stat } from 'node:fs/promises'
 import { lockFile } from '../../base/persist/lock-file.ts'
+import { findPlaceFault, problemsOfFile } from '../../base/persist/state-file.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import type { EventLog } from '../../base/telemetry/event-log.ts'
 import { NEWLINE } from '../../base/telemetry/lines.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
+import type { ProblemGroup } from '../../base/telemetry/problems.ts'
 
 /** Characters that wait to be written; more are dropped. */
 const WAITING_MAX = 4 * 1024 * 1024
@@ -24,7 +26,8 @@ export class EventFile {
   readonly #unsubscribe: () => void
   #waiting = ''
   #dropped = 0
-  #isFailing = false
+  /** Why the last write failed, or none is possible; '' = none of both. */
+  #fault = ''
   /** The file may end in a part of a line: after a fault, and after an earlier process died. */
   #mayBeCut = true
   #writing: Promise<void> | undefined
@@ -33,6 +36,15 @@ export class EventFile {
     this.#options = options
     this.octetsMax = options.octetsMax
     this.#unsubscribe = options.events.subscribe((line) => this.#add(line))
+    const fault = findPlaceFault(options.path)
+    if (fault !== '') this.#reportFault(fault, 0)
+  }
+
+  /** Why events can't be written now. */
+  get problems(): readonly ProblemGroup[] {
+    const { path } = this.#options
+    const fault = this.#dropped > 0 ? this.#fault : findPlaceFault(path)
+    return problemsOfFile(path, 'events', fault, 'these events are lost')
   }
 
   /** Resolves once all events so far are written, or can't be. */
@@ -63,7 +75,8 @@ export class EventFile {
         await this.#append(text)
         this.#reportRecovery()
       } catch (error) {
-        this.#reportFault(error, text.split('\n').length - 1)
+        const fault = error instanceof Error ? error.message : String(error)
+        this.#reportFault(fault, text.split('\n').length - 1)
       }
     }
   }
@@ -99,22 +112,20 @@ export class EventFile {
     }
   }
 
-  #reportFault(error: unknown, lines: number): void {
+  #reportFault(fault: string, lines: number): void {
     this.#dropped += lines
-    if (this.#isFailing) return
-    this.#isFailing = true
+    const isFirst = this.#fault === ''
+    this.#fault = fault
     const { log, path } = this.#options
-    log.error(
-      `events cannot be written to ${path}: ${error instanceof Error ? error.message : error}`,
-    )
+    if (isFirst) log.error(`events cannot be written to ${path}: ${fault}`)
   }
 
   #reportRecovery(): void {
+    this.#fault = ''
     if (this.#dropped === 0) return
     const { log, path } = this.#options
     log.warning(`${path} lacks ${this.#dropped} events that could not be written`)
     this.#dropped = 0
-    this.#isFailing = false
   }
 }
 

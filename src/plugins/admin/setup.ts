@@ -111,7 +111,9 @@ function serve(
     file?.release()
     await written
   }
-  const problems = () => problemsOf(options, token?.fault ?? '')
+  const problems = () => {
+    return [...problemsOf(options, token?.fault ?? ''), ...(file?.item.problems ?? [])]
+  }
   return { admin: site, check: checkFiles, problems, start, serving, stop }
 }
 

@@ -72,11 +72,12 @@ export class NodeService {
     return reasons.filter((reason) => reason !== '').join('; ')
   }
 
-  /** Why packets of clients bypass this server, with the fix. */
+  /** Why packets of clients bypass this server, with the fix, and why what clients learned is not stored. */
   problems(): readonly ProblemGroup[] {
-    return this.#parts.bypasses.found.map(({ object, reason }) => {
+    const found = this.#parts.bypasses.found.map(({ object, reason }) => {
       return oneProblem('bypass', object, { place: '', object, reason })
     })
+    return [...found, ...(this.agent.file?.problems ?? [])]
   }
 
   /** Enforces what the sources have. The first call counts. */

@@ -239,16 +239,16 @@ export class PublisherPeers {
 
   /** What is wrong with the peers, and with what they report. `of`: name of the source. */
   problemGroups(of: string): ProblemGroup[] {
-    return groupsOfPeers(of, this.statuses, this.#merged?.troubles, this.#parts.clock.monotonic())
+    const nowMs = this.#parts.clock.monotonic()
+    const ofPeers = groupsOfPeers(of, this.statuses, this.#merged?.troubles, nowMs)
+    return [...ofPeers, ...(this.#peerCache?.problems ?? [])]
   }
 
   /** Text for the ready page; '' = nothing. */
   note(): string {
     const notes: string[] = []
     if (this.#quorum !== undefined) notes.push(printQuorum(this.#quorum.status))
-    return [...notes, this.#siteWatch?.note() ?? '', this.#peerCache?.note() ?? '']
-      .filter((note) => note !== '')
-      .join('; ')
+    return [...notes, this.#siteWatch?.note() ?? ''].filter((note) => note !== '').join('; ')
   }
 
   /** Ends the decisions before the health that they use is gone, so that the last ones are cached. */

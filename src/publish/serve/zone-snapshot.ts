@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { ResourceRegistry } from '../../base/resource-registry.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
+import type { ProblemGroup } from '../../base/telemetry/problems.ts'
 import type { SnapshotStatus } from '../../base/telemetry/status.ts'
 import { systemTimers } from '../../base/timers.ts'
 import { hasDrainsSince } from '../../health/drain/drain-file.ts'
@@ -129,9 +130,9 @@ export class ZoneSnapshot {
     return `zones are as of ${since}: ${this.#trouble || unreadReason || 'records are being read'}`
   }
 
-  /** Why the last write failed; '' = it succeeded. */
-  note(): string {
-    return this.#keeper?.note() ?? ''
+  /** Why the zones can't be stored now. */
+  get problems(): readonly ProblemGroup[] {
+    return this.#keeper?.problems ?? []
   }
 
   /** Writes the zones whenever they changed, from now on. */

@@ -123,6 +123,39 @@ t.test('a link and a directory are refused', async (t) => {
   t.equal(checkStateFile(join(directory, 'new'), kindOf()), '')
 })
 
+t.test('a folder that cannot be written is reported at the start, without a write', async (t) => {
+  const root = t.testdir({ file: '' })
+  const reason = (file: StateFile<unknown>): string => {
+    return file.problems.flatMap(({ problems }) => [...problems].map((one) => one.reason)).join()
+  }
+  for (const open of ['open', 'openInSlices'] as const) {
+    const directory = join(root, open)
+    const { file, lines, pass, read, timers } = setUp(t, join(directory, 'things'))
+    await file[open]()
+    t.match(lines, [/things in .* cannot be written: ENOENT/])
+    t.match(reason(file), /^things in .*ENOENT.*; after a restart, there is nothing$/)
+    await pass(10_000)
+    t.equal(lines.length, 1)
+    mkdirSync(directory)
+    await pass(10_000)
+    t.match(lines.slice(1), [/things in .* can be written again/])
+    t.equal(reason(file), '')
+    t.equal(read(), '')
+    t.equal(timers.count, 0, 'no more checks')
+  }
+  const good = setUp(t, join(root, 'good'))
+  good.file.open()
+  t.strictSame([good.lines, good.file.problems], [[], []])
+  // The first write decides.
+  const late = setUp(t, join(root, 'late', 'things'))
+  late.file.open()
+  mkdirSync(join(root, 'late'))
+  late.file.noteChange()
+  await late.pass(1000)
+  await until(() => late.file.fault === '', 'the write')
+  t.equal(late.lines.length, 2)
+})
+
 t.test('a failed write is logged once, and so is the next success', async (t) => {
   for (const isLarge of [true, false]) {
     const directory = join(t.testdir({}), 'late')

@@ -1,7 +1,9 @@
 import type { Clock } from '../../../base/clock.ts'
+import { findPlaceFault, problemsOfFile } from '../../../base/persist/state-file.ts'
 import { WriteSchedule } from '../../../base/persist/write-schedule.ts'
 import type { ResourceLease, ResourceRegistry } from '../../../base/resource-registry.ts'
 import type { Logger } from '../../../base/telemetry/log.ts'
+import type { ProblemGroup } from '../../../base/telemetry/problems.ts'
 import type { Timers } from '../../../base/timers.ts'
 import type { SnapshotJob } from '../../../zone/snapshot/write.ts'
 import type { SnapshotWriter } from '../../../zone/snapshot/write-in-thread.ts'
@@ -54,14 +56,15 @@ export class SnapshotKeeper {
     const write = (): Promise<string | undefined> => this.#write()
     const parts = { subject: `snapshot ${path}`, gapMs: intervalMs, write }
     this.#schedule = new WriteSchedule({ ...parts, clock, timers, log })
+    this.#schedule.checkPlace(() => findPlaceFault(path))
     this.#lease = options.resources.acquire(Place, path, () => new Place())
     this.#place.keepers.push(this)
   }
 
-  /** Why the last write failed, for the ready page; '' = it succeeded. */
-  note(): string {
-    const { fault } = this.#schedule
-    return fault === '' ? '' : `snapshot ${this.#options.path} cannot be written: ${fault}`
+  /** Why the zones can't be stored now. */
+  get problems(): readonly ProblemGroup[] {
+    const loss = 'no zone is served until its records are read'
+    return problemsOfFile(this.#options.path, 'the snapshot', this.#schedule.fault, loss)
   }
 
   /** Notes that new content was published. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../../../base/clock.ts'
 import { StateFile } from '../../../base/persist/state-file.ts'
 import type { Logger } from '../../../base/telemetry/log.ts'
+import type { ProblemGroup } from '../../../base/telemetry/problems.ts'
 import type { Timers } from '../../../base/timers.ts'
 import type { SerialEntry, SerialIndex } from './serial-index.ts'
 import { printSerials, RESERVED, RESERVED_COMMITS, SERIALS } from './serial-text.ts'
@@ -44,6 +45,10 @@ export class SerialFile {
       merge: (entries) => this.#merge(entries),
     })
     this.#merge(this.#file.open() ?? [])
+  }
+
+  get problems(): readonly ProblemGroup[] {
+    return this.#file.problems
   }
 
   /** Loads what another process wrote since. The caller calls this before it chooses a serial. */

@@ -4,8 +4,11 @@ import { SnapshotKeeper } from '../../../../src/publish/serve/snapshot/keeper.ts
 import type { SnapshotJob } from '../../../../src/zone/snapshot/write.ts'
 import { FakeClock, FakeTimers } from '../../../support/setup.ts'
 
+const DIRECTORY = t.testdir({})
+
 /** A file, the image that goes into it, and a writer that takes as long as the test likes. */
-function start(path: string, writtenVersion?: number) {
+function start(name: string, writtenVersion?: number) {
+  const path = `${DIRECTORY}${name}`
   const clock = new FakeClock()
   const timers = new FakeTimers()
   const lines: string[] = []
@@ -130,13 +133,17 @@ t.test('a failing disk is logged once, and retried', async (t) => {
   change()
   await pass(600_000)
   t.strictSame(written, [])
-  t.strictSame(lines, ['snapshot /four cannot be written: ENOSPC'])
-  t.equal(keeper.note(), lines[0], 'the ready page has it')
+  t.strictSame(lines, [`snapshot ${DIRECTORY}/four cannot be written: ENOSPC`])
+  const [group] = keeper.problems
+  t.match(
+    [...group!.problems],
+    [{ place: `${DIRECTORY}/four`, reason: '/four cannot be written: ENOSPC; ' }],
+  )
   state.failure = ''
   await pass(60_000)
   t.strictSame(written, [2])
-  t.equal(lines.at(-1), 'snapshot /four can be written again')
-  t.equal(keeper.note(), '')
+  t.equal(lines.at(-1), `snapshot ${DIRECTORY}/four can be written again`)
+  t.strictSame(keeper.problems, [])
   await keeper.close()
 })
 
