@@ -13,6 +13,7 @@ import type { Timers } from '../base/timers.ts'
 import type { Dispenser } from '../corefile/dispenser.ts'
 import type { Key } from '../corefile/key.ts'
 import type { UnsetVariable } from '../corefile/parser.ts'
+import type { HostPort } from '../dns/host-port.ts'
 import type { AnswerExplainer } from './answer-explainer.ts'
 import type { CounterSlots } from './counter-slots.ts'
 import type { Description } from './description.ts'
@@ -146,6 +147,11 @@ export interface SetupContext {
    * where nothing is served.
    */
   openExplainer(): Promise<AnswerExplainer | undefined>
+  /**
+   * Returns the server block of this server that gets queries for a name (lower-case wire form) at an address, whatever
+   * the client; undefined = none, or it depends on the client. For `start` and `check`.
+   */
+  findOwnBlock(server: HostPort, name: Uint8Array): Promise<BlockConfig | undefined>
   readonly corefile: CorefileView
   /** Resources that blocks share, and both instances of a reload. Acquire in `start`, release in `stop`. */
   readonly resources: ResourceRegistry

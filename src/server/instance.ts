@@ -59,6 +59,11 @@ export class Instance {
     const setup = setupBlocks(blocks, corefile, parts)
     const { plans, errors, warnings } = planListeners(setup.blocks)
     setup.registrations.warnings.push(...warnings)
+    setup.registrations.findOwnBlock = async (server, name) => {
+      // Only some directives need it.
+      const { findOwnBlock } = await import('./own-blocks.ts')
+      return findOwnBlock(plans, setup.blocks, server, name)
+    }
     const configs = setup.blocks.map(({ config }) => config)
     const instance = new Instance(
       { plans, configs },

@@ -83,6 +83,8 @@ export interface Registrations {
   readonly shared: SharedValues
   /** Set by the instance; undefined = it explains nothing. */
   openExplainer: (() => Promise<AnswerExplainer>) | undefined
+  /** See `SetupContext`. Set by the instance. */
+  findOwnBlock: SetupContext['findOwnBlock']
   /** Settings that work, but probably not as intended. */
   readonly warnings: InputError[]
 }
@@ -128,6 +130,7 @@ export function setupBlocks(
     reports: { readiness: [], status: [], problems: [] },
     shared: parts.shared ?? new SharedValues(),
     openExplainer: undefined,
+    findOwnBlock: async () => undefined,
     warnings: corefile.unset.map(({ variable, position }) => {
       return new InputError(position, `${variable} is not set; it is replaced by an empty text`)
     }),
@@ -296,6 +299,7 @@ function createContext(
     counters: () => parts.channel.counters(),
     requestReload: parts.requestReload,
     openExplainer: async () => registrations.openExplainer?.(),
+    findOwnBlock: (server, name) => registrations.findOwnBlock(server, name),
     resources: parts.resources,
     shared: registrations.shared,
   }

@@ -49,6 +49,16 @@ export function scanAnsweredZones(
   return zones
 }
 
+/** Returns the largest zones whose queries reach a directive for `zones`: parts of the block's zones. */
+export function zonesInBlock(zones: readonly Uint8Array[], { keys }: BlockConfig): Uint8Array[] {
+  return zones.flatMap((zone) =>
+    keys.flatMap((key) => {
+      if (isSubdomain(zone, key.zone)) return [zone]
+      return isSubdomain(key.zone, zone) ? [key.zone] : []
+    }),
+  )
+}
+
 /** True if some query of the block can be for the name or names below it. */
 export function isInBlock(name: Uint8Array, { keys }: BlockConfig): boolean {
   return keys.some(({ zone }) => isSubdomain(name, zone) || isSubdomain(zone, name))

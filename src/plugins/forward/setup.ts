@@ -1,12 +1,14 @@
 import { InputError } from '../../base/errors.ts'
 import type { ResourceLease } from '../../base/resource-registry.ts'
 import { oneProblem, type ProblemGroup } from '../../base/telemetry/problems.ts'
-import type { Upstream } from '../../client/upstream/upstream.ts'
+import type { Upstream, UpstreamSettings } from '../../client/upstream/upstream.ts'
 import { printName } from '../../dns/name/name.ts'
+import { zonesInBlock } from '../../plugin/arguments/zones.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CheckHook, Description } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import { findLoops } from '../../plugin/own-blocks.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { Forward } from './forward.ts'
 import type { ForwardUpstream } from './forward-upstream.ts'
@@ -45,11 +47,12 @@ function setUp(
   // Else clients could use up the queries in progress, which have no shares.
   c.block.waitingMax += maxConcurrent
   const parts = { upstreams, select, clock, timers, slots, counts, onAsk }
-  const check: CheckHook = async ({ isOffline }) => {
+  let loops: readonly InputError[] = []
+  const check: CheckHook = async ({ isOffline, warn }) => {
     if (isOffline) return []
     const { findUpstreams } = await import('./destinations.ts')
     try {
-      await findUpstreams(config)
+      for (const loop of await loopsOf(c, config, await findUpstreams(config))) warn(loop)
       return []
     } catch (error) {
       if (!(error instanceof InputError)) throw error
@@ -59,34 +62,62 @@ function setUp(
   const start = async (): Promise<void> => {
     const { findUpstreams } = await import('./destinations.ts')
     const { Upstream } = await import('../../client/upstream/upstream.ts')
-    for (const settings of await findUpstreams(config)) {
-      upstreams.push(new Upstream(settings, c.clock, c.timers))
-    }
+    const found = await findUpstreams(config)
+    for (const settings of found) upstreams.push(new Upstream(settings, c.clock, c.timers))
+    loops = await loopsOf(c, config, found)
+    for (const loop of loops) c.log.warning(loop.print())
   }
   const stop = (): void => {
     for (const upstream of upstreams) upstream.close()
   }
   const handler = (next: Handler): Handler => new Forward(next, config, parts)
+  const problems = (): ProblemGroup[] => problemsOf(config, upstreams, loops)
   return [
     { stop: release },
-    { handler, waits: true, answers: true, problems: () => problemsOf(config, upstreams) },
+    { handler, waits: true, answers: true, problems },
     collectWhileServing(c, () => counts.collect(c.metrics, upstreams)),
     { check, start, stop },
   ]
 }
 
-/** Only all together: while one of the upstreams is up, clients notice nothing. */
+/** Returns the upstreams that are this server block. */
+function loopsOf(
+  c: SetupContext,
+  config: ForwardConfig,
+  upstreams: readonly UpstreamSettings[],
+): Promise<InputError[]> {
+  // This server speaks no TLS.
+  const servers = upstreams.filter(({ tls }) => tls === undefined).map(({ server }) => server)
+  const { position, from } = config
+  const line = { what: printLine(config), position }
+  return findLoops(c, servers, zonesInBlock(from.zones, c.block), line)
+}
+
+/**
+ * Returns upstreams that are this server; and all, if they are down together: while one of them is up, clients notice
+ * nothing.
+ */
 function problemsOf(
-  { position, from, failsFast }: ForwardConfig,
+  config: ForwardConfig,
   upstreams: readonly Upstream[],
+  loops: readonly InputError[],
 ): ProblemGroup[] {
-  if (upstreams.length === 0 || !upstreams.every(({ isDown }) => isDown)) return []
+  const { position, failsFast } = config
   const place = `${position.file}:${position.line}`
-  const object = `forward ${from.zones.map((zone) => printName(zone)).join(' ')}`
-  const addresses = upstreams.map(({ address }) => address).join(', ')
-  const meanwhile = failsFast ? 'queries get SERVFAIL' : 'each query is sent to one of them'
-  const reason = `${object}: all upstreams are down: ${addresses}; ${meanwhile}`
-  return [oneProblem('upstream', `${place} ${object}`, { place, object, reason })]
+  const object = printLine(config)
+  const reasons = loops.map(({ message }) => message)
+  if (upstreams.length > 0 && upstreams.every(({ isDown }) => isDown)) {
+    const addresses = upstreams.map(({ address }) => address).join(', ')
+    const meanwhile = failsFast ? 'queries get SERVFAIL' : 'each query is sent to one of them'
+    reasons.push(`${object}: all upstreams are down: ${addresses}; ${meanwhile}`)
+  }
+  return reasons.map((reason) =>
+    oneProblem('upstream', `${place} ${reason}`, { place, object, reason }),
+  )
+}
+
+function printLine({ from }: ForwardConfig): string {
+  return `forward ${from.zones.map((zone) => printName(zone)).join(' ')}`
 }
 
 /** `max`: 0 = the slots that every `forward` without a limit shares. */

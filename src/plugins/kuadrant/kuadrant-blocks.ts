@@ -1,4 +1,5 @@
 import { lazyKey } from '../../base/shared-values.ts'
+import type { BlockConfig } from '../../plugin/directive.ts'
 import { PublisherGroup } from '../../publish/publisher-group.ts'
 import type { KuadrantOptions } from './options.ts'
 
@@ -6,6 +7,7 @@ import type { KuadrantOptions } from './options.ts'
 class KuadrantBlocks {
   /** Options of every block from before its scan: `sextant check` also checks blocks with faults. */
   readonly drafts: KuadrantOptions[] = []
+  readonly byBlock = new Map<BlockConfig, KuadrantOptions>()
   readonly group = new PublisherGroup()
 }
 

@@ -1,14 +1,16 @@
 import { InputError } from '../../base/errors.ts'
+import { printHostPort } from '../../dns/host-port.ts'
 import type { Cidr } from '../../dns/text/address.ts'
 import { GEO_COVERAGE } from '../../geo/locator.ts'
 import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
 import type { CheckHook, Description, DirectivePart } from '../../plugin/description.ts'
-import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler, HandlerFactory } from '../../plugin/handler.ts'
 import type { PublisherGroup } from '../../publish/publisher-group.ts'
 import { ThreadedZones } from '../../publish/serve/threaded-zones.ts'
 import { faultAt } from '../../publish/source-fault.ts'
-import { isLocalZone } from '../../records/local-zone.ts'
+import { isLocalZone, KDRNT_ZONE } from '../../records/local-zone.ts'
+import { nameOf } from '../../sources/source-place.ts'
 import { prepareService } from './block-service.ts'
 import { conflictWith } from './conflicts.ts'
 import { ExplainNames } from './explain-names.ts'
@@ -23,13 +25,14 @@ import { threadCounts } from './thread-counts.ts'
 export const kuadrant: Directive = {
   name: 'kuadrant',
   setup(c) {
-    const { drafts, group } = c.shared.acquire(KUADRANT_BLOCKS)
+    const { drafts, byBlock, group } = c.shared.acquire(KUADRANT_BLOCKS)
     const draft = draftOptions(c.dispenser)
     drafts.push(draft)
     // Registered before the scan, so that an invalid property does not hide faults of the manifests.
     let isScanned = false
     const check: CheckHook = async (report) => {
       if (!isScanned && !draft.hasSource) return []
+      for (const own of await findOwnPeers(c, draft, byBlock)) report.warn(own)
       const { checkBlock } = await import('./check.ts')
       return checkBlock(draft, drafts, report, c.block.shared.find(GEO_COVERAGE)).catch(
         faultAt(draft.position),
@@ -38,15 +41,42 @@ export const kuadrant: Directive = {
     try {
       const options = scanOptions(c, draft)
       isScanned = true
+      byBlock.set(c.block, options)
       const conflict = conflictWith(options, group.options)
       if (conflict !== '') throw c.dispenser.error(conflict)
-      return [{ check }, serve(c, options, drafts, group)]
+      return [
+        { check, start: () => warnOfOwn(c, options, byBlock) },
+        serve(c, options, drafts, group),
+      ]
     } catch (error) {
       if (!(error instanceof InputError)) throw error
       // An invalid property does not hide faults of the manifests.
       return { check, fault: error }
     }
   },
+}
+
+async function warnOfOwn(
+  c: SetupContext,
+  options: KuadrantOptions,
+  byBlock: ReadonlyMap<BlockConfig, KuadrantOptions>,
+): Promise<void> {
+  for (const own of await findOwnPeers(c, options, byBlock)) c.log.warning(own.print())
+}
+
+/** Finds peers that are this server: they report the records that it reads itself. */
+async function findOwnPeers(
+  c: SetupContext,
+  { peering: { peers, position }, source }: KuadrantOptions,
+  byBlock: ReadonlyMap<BlockConfig, KuadrantOptions>,
+): Promise<InputError[]> {
+  const blocks = await Promise.all(peers.map((peer) => c.findOwnBlock(peer, KDRNT_ZONE)))
+  return peers.flatMap((peer, i) => {
+    const other = blocks[i] && byBlock.get(blocks[i])
+    if (other === undefined || nameOf(other.source) !== nameOf(source)) return []
+    const message = `peer ${printHostPort(peer)} is this server, which reports the records of this site; remove it`
+    return [new InputError(position, message)]
+  })
 }
 
 function serve(

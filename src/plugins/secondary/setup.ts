@@ -24,6 +24,7 @@ import { placeOf } from '../../plugin/block-place.ts'
 import type { Description, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
+import { findLoops } from '../../plugin/own-blocks.ts'
 import { Secondary, scanNotice } from './secondary.ts'
 import { SecondaryZone } from './secondary-zone.ts'
 import { TransferSlots } from './transfer-slots.ts'
@@ -86,18 +87,29 @@ function setup(c: SetupContext): Description {
       return missingKey(keyName, block, (text) => new InputError(position, text))
     })
   }
+  const findOwn = async (): Promise<InputError[]> => {
+    const found = configs.map(({ zone, primaries, position }) => {
+      const line = { what: `secondary ${printName(zone)}`, position }
+      return findLoops(c, primaries, [zone], line)
+    })
+    return (await Promise.all(found)).flat()
+  }
   const part: DirectivePart = {
     handler,
     seesNotify: true,
     answers: true,
     problems: () => [groupOf(zones, placeOf(block))],
-    check: findFaults,
+    check: async ({ warn }) => {
+      for (const loop of await findOwn()) warn(loop)
+      return findFaults()
+    },
     offline: () => {
       for (const zone of zones) zone.isElsewhere = true
       served.publish(zones)
     },
-    start: () => {
+    start: async () => {
       for (const fault of findFaults()) throw fault
+      for (const loop of await findOwn()) log.warning(loop.print())
       for (const zone of zones) zone.adopt()
       served.publish(zones)
       for (const zone of zones) zone.start()

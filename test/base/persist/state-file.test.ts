@@ -125,7 +125,7 @@ t.test('a link and a directory are refused', async (t) => {
 
 t.test('a folder that cannot be written is reported at the start, without a write', async (t) => {
   const root = t.testdir({ file: '' })
-  const reason = (file: StateFile<unknown>): string => {
+  const reason = (file: Pick<StateFile<unknown>, 'problems'>): string => {
     return file.problems.flatMap(({ problems }) => [...problems].map((one) => one.reason)).join()
   }
   for (const open of ['open', 'openInSlices'] as const) {
