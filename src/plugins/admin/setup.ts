@@ -111,17 +111,20 @@ function serve(
     file?.release()
     await written
   }
-  const problems = () => {
-    return [...problemsOf(options, token?.fault ?? ''), ...(file?.item.problems ?? [])]
-  }
+  const problems = () => problemsOf(options, token?.fault ?? '', file?.item)
   return { admin: site, check: checkFiles, problems, start, serving, stop }
 }
 
 /** `fault`: of the token. */
-function problemsOf({ address, token }: AdminOptions, fault: string): ProblemGroup[] {
-  if (fault === '') return []
+function problemsOf(
+  { address, token }: AdminOptions,
+  fault: string,
+  file: EventFile | undefined,
+): readonly ProblemGroup[] {
+  const ofFile = file?.problems ?? []
+  if (fault === '') return ofFile
   const problem = { place: token, object: `admin ${address}`, reason: fault }
-  return [oneProblem('admin-token', address, problem)]
+  return [oneProblem('admin-token', address, problem), ...ofFile]
 }
 
 async function openExplainer(c: SetupContext): Promise<AnswerExplainer | undefined> {

@@ -278,15 +278,18 @@ function checkQuorum(d: Dispenser, draft: DraftOptions): void {
     if (isOff) throw d.error(`${property} needs ${missing}, which is off`)
   }
   if (peers.length === 0) return
-  const sitesMax = peers.length + 1
-  if (quorum !== undefined && quorum > sitesMax) {
-    const most = `this site and ${plural(peers.length, 'peer')} are at most ${sitesMax} sites`
-    const message = `quorum ${quorum} is never reached: ${most}; write at most ${sitesMax}`
-    throw new InputError(peering.quorumPosition, message)
-  }
+  checkReachable(peering)
   peering.probePeers = isOff ? undefined : { quorum: quorum ?? 0, holdDownMs: holdDownMs ?? 0 }
   const position = peering.position ?? d.position()
   draft.health = { ...health, probe: health.probe ?? { file: '', position, isDefault: true } }
+}
+
+function checkReachable({ peers, quorum = 0, quorumPosition }: PeeringDraft): void {
+  const sitesMax = peers.length + 1
+  if (quorum <= sitesMax) return
+  const most = `this site and ${plural(peers.length, 'peer')} are at most ${sitesMax} sites`
+  const message = `quorum ${quorum} is never reached: ${most}; write at most ${sitesMax}`
+  throw new InputError(quorumPosition, message)
 }
 
 function scanKubeconfig(d: Dispenser, draft: DraftOptions, block: BlockConfig): void {

@@ -82,25 +82,14 @@ function setup(c: SetupContext): Description {
   const handler = (next: Handler): Handler => {
     return new Secondary(new FileZones(next, options), notified, report)
   }
-  const findFaults = (): InputError[] => {
-    return configs.flatMap(({ keyName, position }) => {
-      return missingKey(keyName, block, (text) => new InputError(position, text))
-    })
-  }
-  const findOwn = async (): Promise<InputError[]> => {
-    const found = configs.map(({ zone, primaries, position }) => {
-      const line = { what: `secondary ${printName(zone)}`, position }
-      return findLoops(c, primaries, [zone], line)
-    })
-    return (await Promise.all(found)).flat()
-  }
+  const findFaults = (): InputError[] => findMissingKeys(c, configs)
   const part: DirectivePart = {
     handler,
     seesNotify: true,
     answers: true,
     problems: () => [groupOf(zones, placeOf(block))],
     check: async ({ warn }) => {
-      for (const loop of await findOwn()) warn(loop)
+      for (const loop of await findOwn(c, configs)) warn(loop)
       return findFaults()
     },
     offline: () => {
@@ -109,7 +98,7 @@ function setup(c: SetupContext): Description {
     },
     start: async () => {
       for (const fault of findFaults()) throw fault
-      for (const loop of await findOwn()) log.warning(loop.print())
+      for (const loop of await findOwn(c, configs)) log.warning(loop.print())
       for (const zone of zones) zone.adopt()
       served.publish(zones)
       for (const zone of zones) zone.start()
@@ -119,6 +108,26 @@ function setup(c: SetupContext): Description {
     },
   }
   return [served.part, part]
+}
+
+function findMissingKeys(
+  { block }: SetupContext,
+  configs: readonly SecondaryConfig[],
+): InputError[] {
+  return configs.flatMap(({ keyName, position }) => {
+    return missingKey(keyName, block, (text) => new InputError(position, text))
+  })
+}
+
+/** Finds primaries that are this server block. */
+async function findOwn(
+  c: SetupContext,
+  configs: readonly SecondaryConfig[],
+): Promise<InputError[]> {
+  const found = configs.map(({ zone, primaries, position }) => {
+    return findLoops(c, primaries, [zone], { what: `secondary ${printName(zone)}`, position })
+  })
+  return (await Promise.all(found)).flat()
 }
 
 function groupOf(zones: readonly SecondaryZone[], of: string): ProblemGroup {
