@@ -136,6 +136,7 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
   if (minMs > maxMs) {
     throw new BadValue('min-requeue-time', get('min-requeue-time'), 'at most --max-requeue-time')
   }
+  const watched = namespaces('watch-namespaces', get)
   const namespace = get('leader-elect-namespace') || env.POD_NAMESPACE || 'default'
   return {
     metricsAddress: address('metrics-bind-address', get),
@@ -143,7 +144,7 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
     notifyAddresses: notifyAddresses('notify-bind-address', get),
     kubeconfig: get('kubeconfig'),
     context: get('context'),
-    namespaces: namespaces('watch-namespaces', get),
+    namespaces: watched,
     level: level(zapLevel(get) || get('log-level')),
     controllers: controllers(get),
     egress: readEgressArgs(get),
@@ -161,7 +162,7 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
       leaseNamespace: boolean('leader-elect', get) ? namespace : undefined,
       group: group(get('group')),
       role: role(get('delegation-role')),
-      shares: shares(get('share-hosts')),
+      shares: shares(get('share-hosts'), watched),
       removalTimeoutMs: duration('remote-removal-timeout', get),
       remotes: {
         secretNamespace:
@@ -210,11 +211,16 @@ function role(text: string): DelegationRole {
   throw new BadValue('delegation-role', text, 'primary or secondary')
 }
 
-function shares(text: string): readonly HostShare[] {
+/** `watched`: the namespaces whose records are read; empty = all. */
+function shares(text: string, watched: readonly string[]): readonly HostShare[] {
   return wordsOf(text).map((item) => {
     const share = scanShare(item.split(/\s+/))
-    if (typeof share !== 'string') return share
-    throw new BadValue('share-hosts', item, `"HOST NAMESPACE..."; ${share}`)
+    if (typeof share === 'string')
+      throw new BadValue('share-hosts', item, `"HOST NAMESPACE..."; ${share}`)
+    const isLost = (namespace: string): boolean => !watched.includes(namespace)
+    if (watched.length > 0 && [...(share.namespaces ?? [])].some(isLost))
+      throw new BadValue('share-hosts', item, 'a host with namespaces of --watch-namespaces')
+    return share
   })
 }
 

@@ -177,6 +177,10 @@ t.test('invalid values are refused', (t) => {
     { given: ['--zap-encoder=xml'], want: /for --zap-encoder: must be one of json, console/ },
     { given: ['--zap-stacktrace-level=2'], want: /for --zap-stacktrace-level: must be one of/ },
     { given: ['--zap-time-encoding=utc'], want: /for --zap-time-encoding: must be one of epoch/ },
+    {
+      given: ['--watch-namespaces=a,b', '--share-hosts=. *, x.example a c'],
+      want: /invalid value "x\.example a c" for --share-hosts: must be a host with namespaces of --w/,
+    },
     { given: ['--controllers='], want: /must be a comma list of dnsrecord/ },
     { given: ['--ovn-nb=udp:a:1'], want: /invalid value "udp:a:1" for --ovn-nb/ },
     { given: ['--ovn-nb='], want: /must be a comma list of tcp:HOST:PORT/ },
