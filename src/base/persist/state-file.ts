@@ -89,7 +89,7 @@ export class StateFile<T> {
   /** Why the data can't be stored now, as a problem of the server. */
   get problems(): readonly ProblemGroup[] {
     const { path, kind } = this.#options
-    return problemsOfFile(path, kind.contents, this.fault, kind.loss)
+    return problemsOfFile(path, kind.contents, this.fault, `after a restart, ${kind.loss}`)
   }
 
   /** Monotonic clock at the start of the last write; -Infinity = not written yet. */
@@ -296,7 +296,7 @@ export function findPlaceFault(path: string): string {
   })
 }
 
-/** Why `contents` cannot be stored, as a problem of the server. `fault`: '' = they can. `loss`: see StateKind. */
+/** Why `contents` cannot be stored, as a problem of the server. `fault`: '' = they can. `loss`: the effect. */
 export function problemsOfFile(
   path: string,
   contents: string,
@@ -304,7 +304,7 @@ export function problemsOfFile(
   loss: string,
 ): readonly ProblemGroup[] {
   if (fault === '') return []
-  const reason = `${contents} in ${path} cannot be written: ${fault}; after a restart, ${loss}`
+  const reason = `${contents} in ${path} cannot be written: ${fault}; make it writable; otherwise, ${loss}`
   return [oneProblem('state-file', path, { place: path, object: path, reason })]
 }
 

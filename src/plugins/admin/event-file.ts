@@ -44,7 +44,7 @@ export class EventFile {
   get problems(): readonly ProblemGroup[] {
     const { path } = this.#options
     const fault = this.#dropped > 0 ? this.#fault : findPlaceFault(path)
-    return problemsOfFile(path, 'events', fault, 'these events are lost')
+    return problemsOfFile(path, 'events', fault, 'events are lost')
   }
 
   /** Resolves once all events so far are written, or can't be. */

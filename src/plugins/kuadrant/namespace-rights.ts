@@ -53,14 +53,14 @@ export function* findIdleRights(
   for (const { property, hostText, share, position } of rights) {
     const name = `${property}${hostText && ` ${hostText}`}`
     const warn = (why: string): InputError => new InputError(position, `${name}: ${why}`)
+    const isLost = (namespace: string): boolean => !watched.includes(namespace)
+    const lost = watched.length === 0 ? [] : [...(share.namespaces ?? [])].filter(isLost)
     if (!zones.some(isLocalZone) && !zones.some((zone) => overlaps(share.host, zone)))
       yield warn('no zone that is served from these records has the host; correct it')
-    if (property === 'share-hosts' && allowed.length === blocks.length)
+    else if (property === 'share-hosts' && allowed.length === blocks.length)
       yield warn('no effect: namespaces of allow-namespaces share all hosts; remove this line')
-    if (watched.length === 0) continue
-    for (const namespace of share.namespaces ?? [])
-      if (!watched.includes(namespace))
-        yield warn(`namespace ${namespace} is not read; add it to WATCH_NAMESPACES`)
+    else if (lost.length > 0)
+      yield warn(`not in WATCH_NAMESPACES, so that it is not read: ${lost.join(', ')}; correct it`)
   }
 }
 
@@ -76,14 +76,15 @@ export function* findUnusedRights(
 ): Iterable<InputError> {
   const known = new Set(records.map(({ key }) => key.slice(0, key.indexOf('/'))))
   for (const { property, hostText, share, position } of rights) {
-    for (const namespace of share.namespaces ?? []) {
-      if (known.has(namespace)) continue
-      yield new InputError(position, `${property}: no record is in namespace ${namespace}`)
+    const { host, namespaces = [] } = share
+    const lost = [...namespaces].filter((namespace) => !known.has(namespace))
+    if (lost.length > 0) {
+      const message = `${property}: no record is in namespace ${lost.join(', ')}`
+      yield new InputError(position, message)
+    } else if (host !== ROOT_KEY && !records.some(({ packed }) => hasName(packed, host))) {
+      const message = `${property} ${hostText}: no record has this host or a name below it`
+      yield new InputError(position, message)
     }
-    const { host } = share
-    if (host === ROOT_KEY || records.some(({ packed }) => hasName(packed, host))) continue
-    const message = `${property} ${hostText}: no record has this host or a name below it`
-    yield new InputError(position, message)
   }
 }
 

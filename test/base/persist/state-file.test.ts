@@ -133,7 +133,10 @@ t.test('a folder that cannot be written is reported at the start, without a writ
     const { file, lines, pass, read, timers } = setUp(t, join(directory, 'things'))
     await file[open]()
     t.match(lines, [/things in .* cannot be written: ENOENT/])
-    t.match(reason(file), /^things in .*ENOENT.*; after a restart, there is nothing$/)
+    t.match(
+      reason(file),
+      /^things in .*ENOENT.*; make it writable; otherwise, after a restart, there is nothing$/,
+    )
     await pass(10_000)
     t.equal(lines.length, 1)
     mkdirSync(directory)

@@ -259,12 +259,18 @@ t.test('a file that can not be written is reported once, and later written again
     await file.written()
   }
   t.match(lines, [/^\[ERROR\] events cannot be written to .*ENOENT/])
+  const [group] = file.problems
+  t.match(
+    [...group!.problems],
+    [{ place: path, reason: /^events in .*ENOENT.*, events are lost$/ }],
+  )
   mkdirSync(directory)
   chmodSync(directory, 0o755)
   add('three')
   await file.written()
   t.strictSame(textsIn(path), ['three'])
   t.match(lines[1], /lacks 2 events that could not be written$/)
+  t.strictSame(file.problems, [])
 })
 
 t.test(

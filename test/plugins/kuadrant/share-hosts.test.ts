@@ -104,14 +104,14 @@ for (const [name, more, want, zone = ZONE, watched = ''] of [
   [
     'namespaces that are not read',
     'share-hosts . gw evil',
-    ['share-hosts .: namespace evil is not read; add it to WATCH_NAMESPACES'],
+    ['share-hosts .: not in WATCH_NAMESPACES, so that it is not read: evil; correct it'],
     ZONE,
     'gw,app',
   ],
   [
     'allowed namespaces that are not read',
     'allow-namespaces gw evil',
-    ['allow-namespaces: namespace evil is not read; add it to WATCH_NAMESPACES'],
+    ['allow-namespaces: not in WATCH_NAMESPACES, so that it is not read: evil; correct it'],
     ZONE,
     'gw,app',
   ],

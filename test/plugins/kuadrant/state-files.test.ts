@@ -34,7 +34,7 @@ t.test('files in a folder that is missing are problems from the start', async (t
   await until(() => problemsOf(bad).length === FILES.size, 'the problems')
   const found = problemsOf(bad).map(({ reason }) => reason)
   for (const contents of FILES.values()) {
-    const text = new RegExp(`^${contents} in .*/state/.* cannot be written: ENOENT.*; after a rest`)
+    const text = new RegExp(`^${contents} in .*/state/.* cannot be written: ENOENT.*, after a rest`)
     t.equal(found.filter((reason) => text.test(reason)).length, 1, contents)
     t.equal(
       bad.readiness.some(({ check }) => check().includes('ENOENT')),

@@ -63,7 +63,7 @@ export class SnapshotKeeper {
 
   /** Why the zones can't be stored now. */
   get problems(): readonly ProblemGroup[] {
-    const loss = 'no zone is served until its records are read'
+    const loss = 'after a restart, no zone is served until its records are read'
     return problemsOfFile(this.#options.path, 'the snapshot', this.#schedule.fault, loss)
   }
 
