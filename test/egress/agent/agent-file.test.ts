@@ -364,3 +364,20 @@ t.test('two processes beside each other: the file has what both learned', async 
     t.strictSame(namesOf(third), all, `the ${last} one ends last`)
   }
 })
+
+t.test('a folder that is missing is a problem from the start', async (t) => {
+  for (const [folder, want] of [
+    ['', 0],
+    ['missing', 1],
+  ] as const) {
+    const statePath = join(t.testdir({}), folder, 'state')
+    const stage = new EgressStage({ statePath })
+    await stage.agent.restore()
+    const problems = stage.agent.file?.problems ?? []
+    t.strictSame(
+      problems.map(({ kind, of }) => [kind, of]),
+      want === 0 ? [] : [['state-file', statePath]],
+    )
+    stage.agent.close()
+  }
+})
