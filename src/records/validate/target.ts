@@ -20,6 +20,14 @@ export const RECORD_TYPES: ReadonlyMap<string, number> = new Map([
   ['SVCB', RRType.SVCB],
 ])
 
+/** The field with the host name, by type. An address there would be a name that does not exist. */
+const NAME_FIELDS: ReadonlyMap<number, number> = new Map([
+  [RRType.MX, 1],
+  [RRType.SRV, 3],
+  [RRType.NAPTR, 5],
+  [RRType.HTTPS, 1],
+  [RRType.SVCB, 1],
+])
 /** A target of one string is split into strings of this many octets (RFC 1035 section 3.3). */
 const STRING_OCTETS_MAX = 255
 /** Longest target, as written. */
@@ -53,8 +61,13 @@ export function scanTarget(type: number, text: string): Uint8Array | string {
 }
 
 function scanNameTarget(text: string): Uint8Array | string {
-  if (scanAddress(text) !== undefined) return 'is an address; a name is needed'
+  if (isAddress(text)) return 'is an address; a name is needed'
   return scanHost(text) ?? 'is not a domain name'
+}
+
+/** A final dot, as names have it, does not make a name of an address. */
+function isAddress(text: string): boolean {
+  return scanAddress(text.endsWith('.') ? text.slice(0, -1) : text) !== undefined
 }
 
 function scanText(text: string): Uint8Array | string {
@@ -71,7 +84,9 @@ function scanFields(type: number, text: string): Uint8Array | string {
   const fields = splitFields(text)
   if (fields === undefined) return 'has unbalanced quotation marks'
   const rdata = scanRdata(type, fields, ROOT_NAME)
-  return rdata instanceof RdataError ? rdata.message : rdata
+  if (rdata instanceof RdataError) return rdata.message
+  const name = fields[NAME_FIELDS.get(type) ?? fields.length]?.text ?? ''
+  return isAddress(name) ? `names the address ${name}; a name is needed` : rdata
 }
 
 /** Returns rdata of a TXT record with these strings, each split after 255 octets. */
