@@ -13,6 +13,7 @@ import { PROBE_PROPERTIES } from './probe-properties.ts'
 import { findKind } from './resource.ts'
 import { SETTING_NAMES, SETTING_PREFIX } from './settings.ts'
 import { findUnknownFields } from './unknown-fields.ts'
+import { findUnusable } from './unusable.ts'
 
 /** The settings, and what operators read and write. */
 const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([
@@ -26,7 +27,7 @@ const PROPERTIES: readonly string[] = [...STEERING_PROPERTIES, ...PROBE_PROPERTI
 
 type Mapping = { readonly [key: string]: YamlValue }
 
-/** A part of a resource that this server does not read. */
+/** A part of a resource that this server does not read, or that no client can use. */
 export interface IgnoredPart extends FieldProblem {
   /**
    * True for a field that the kind does not have, an unknown name with our prefix, and a property that is nearly one of
@@ -39,7 +40,7 @@ export interface IgnoredPart extends FieldProblem {
 
 /**
  * Finds what this server does not read in a DNSRecord or DNSHealthCheckProbe: unknown fields, properties of endpoints,
- * and annotations of ours. `resource`: also one that is refused. `record`: undefined = it is refused.
+ * and annotations of ours; and endpoints that no client can use. `resource`: also one that is refused. `record`: undefined = it is refused.
  */
 export function findIgnored(resource: YamlValue, record?: DnsRecord): IgnoredPart[] {
   if (!isMapping(resource)) return []
@@ -50,12 +51,17 @@ export function findIgnored(resource: YamlValue, record?: DnsRecord): IgnoredPar
   if (record !== undefined && hasNamesOutside(record)) {
     others.push(...findNamesOutside(resource, record))
   }
+  if (record !== undefined) others.push(...findUnusable(endpointsOf(resource), record))
   if (record?.isWildcardHost === true) others.push(...findIdleCheck(resource, record))
   if (unknown.length + others.length === 0) return []
   return [
     ...unknown.map((problem) => ignoredPart(problem, 'ignored-part', true)),
     ...others.map((problem) => ignoredPart(problem, 'ignored-part')),
   ]
+}
+
+function endpointsOf({ spec }: Mapping): readonly YamlValue[] {
+  return isMapping(spec) && Array.isArray(spec.endpoints) ? spec.endpoints : []
 }
 
 /** Finds a health check that sends the host name (HTTP, gRPC): a wildcard is no host name. */

@@ -209,3 +209,50 @@ t.test('endpoints outside of the root host', async (t) => {
   }
   t.strictSame(of({ 'kuadrant.io/coredns-zone-name': 'kdrnt' }, 'k.example.com.kdrnt'), ['refused'])
 })
+
+t.test('endpoints that no client can use', async (t) => {
+  const of = (recordType: string, targets: string[], dnsName = 'k.example.com'): string[] => {
+    const resource = {
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSRecord',
+      metadata: { name: 'a' },
+      spec: { rootHost: 'k.example.com', endpoints: [{ dnsName, recordType, targets }] },
+    }
+    const served = validateResource(resource, SERVED)
+    if (served.kind !== 'record') return [JSON.stringify(served)]
+    return findIgnored(resource, served.record).map(({ path, message }) => {
+      return `${path.slice(2).join('.')}: ${message}`
+    })
+  }
+  for (const [type, targets, wanted] of [
+    [
+      'A',
+      ['192.0.2.1', '0.0.0.0'],
+      ['0.targets.1: no client can connect to 0.0.0.0 (unspecified) of k'],
+    ],
+    ['A', ['224.0.0.1', '239.1.2.3'], ['224.0.0.1 (multicast)', '239.1.2.3 (multicast)']],
+    ['A', ['255.255.255.255'], ['255.255.255.255 (broadcast)']],
+    ['AAAA', ['::', 'FF02::1'], [':: (unspecified)', 'FF02::1 (multicast)']],
+    ['A', ['0.0.0.1', '127.0.0.1', '240.0.0.1', '255.255.255.254', '10.0.0.1'], []],
+    ['AAAA', ['::1', 'fe80::1', 'fd00::1', '::ffff:192.0.2.1'], []],
+    ['TXT', ['0.0.0.0', '*'], []],
+  ] as const) {
+    const got = of(type, [...targets])
+    t.equal(got.length, wanted.length, `${targets}: ${got}`)
+    for (const [i, text] of wanted.entries()) t.ok(got[i]!.includes(text), got[i])
+  }
+  const label = 'x'.repeat(42)
+  for (const name of [
+    'k.example.com',
+    '*.k.example.com',
+    '*.a.k.example.com',
+    `${label}.k.example.com`,
+  ]) {
+    t.strictSame(of('A', ['192.0.2.1'], name), [], name)
+  }
+  for (const name of ['a.*.k.example.com', '*.*.k.example.com', 'a*.k.example.com']) {
+    t.match(of('A', ['192.0.2.1'], name), [
+      /^0\.dnsName: .*k\.example\.com is not a wildcard, and answers only queries for this very name: /,
+    ])
+  }
+})
