@@ -38,11 +38,19 @@ export interface IgnoredPart extends FieldProblem {
   readonly kind: 'ignored-record' | 'ignored-part'
 }
 
+/** Where a resource is. Only an operator reads some fields, and it reads no manifest. */
+type Origin = 'manifest' | 'cluster'
+
 /**
  * Finds what this server does not read in a DNSRecord or DNSHealthCheckProbe: unknown fields, properties of endpoints,
- * and annotations of ours; and endpoints that no client can use. `resource`: also one that is refused. `record`: undefined = it is refused.
+ * and annotations of ours; and endpoints that no client can use. `resource`: also one that is refused. `record`:
+ * undefined = it is refused.
  */
-export function findIgnored(resource: YamlValue, record?: DnsRecord): IgnoredPart[] {
+export function findIgnored(
+  resource: YamlValue,
+  record?: DnsRecord,
+  origin: Origin = 'cluster',
+): IgnoredPart[] {
   if (!isMapping(resource)) return []
   const kind = findKind(resource.kind) ?? 'DNSRecord'
   const unknown = findUnknownFields(resource, kind)
@@ -52,6 +60,7 @@ export function findIgnored(resource: YamlValue, record?: DnsRecord): IgnoredPar
     others.push(...findNamesOutside(resource, record))
   }
   if (record !== undefined) others.push(...findUnusable(endpointsOf(resource), record))
+  if (record !== undefined && origin === 'manifest') others.push(...findIdleDelegate(resource))
   if (record?.isWildcardHost === true) others.push(...findIdleCheck(resource, record))
   if (unknown.length + others.length === 0) return []
   return [
@@ -62,6 +71,14 @@ export function findIgnored(resource: YamlValue, record?: DnsRecord): IgnoredPar
 
 function endpointsOf({ spec }: Mapping): readonly YamlValue[] {
   return isMapping(spec) && Array.isArray(spec.endpoints) ? spec.endpoints : []
+}
+
+/** Records with `delegate` are combined by the operators of clusters. */
+function findIdleDelegate({ spec }: Mapping): FieldProblem[] {
+  if (!isMapping(spec) || spec.delegate !== true) return []
+  const message =
+    'delegate has no effect in a manifest, because only operators read it: the endpoints are served as those of any record; remove it'
+  return [{ path: ['spec', 'delegate'], message }]
 }
 
 /** Finds a health check that sends the host name (HTTP, gRPC): a wildcard is no host name. */

@@ -362,7 +362,7 @@ export class FileReading {
   ): readonly IgnoredObject[] {
     const { onIgnored, onOther, takesLine } = this.#options
     let problems: readonly IgnoredPart[] = []
-    if (resource.kind === 'record') problems = findIgnored(item, resource.record)
+    if (resource.kind === 'record') problems = findIgnored(item, resource.record, 'manifest')
     else if (resource.kind !== 'other') problems = findIgnored(item)
     else if (resource.name === '') return NOTHING_IGNORED
     else if (resource.problem === undefined) {

@@ -174,6 +174,25 @@ t.test('a health check of a wildcard host', async (t) => {
   t.strictSame(of('*.k.example.com', 'HTTPS', { 'kuadrant.io/type': 'merged' }), [])
 })
 
+t.test('delegate in a manifest', async (t) => {
+  for (const [delegate, origin, want] of [
+    [true, 'manifest', /^delegate has no effect in a manifest, .*: the endpoints are served as/],
+    [true, 'cluster', /^$/],
+    [false, 'manifest', /^$/],
+  ] as const) {
+    const resource = {
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSRecord',
+      metadata: { name: 'a' },
+      spec: { rootHost: 'k.example.com', delegate, endpoints: [] },
+    }
+    const served = validateResource(resource, SERVED)
+    const record = served.kind === 'record' ? served.record : undefined
+    const got = findIgnored(resource, record, origin).map(({ message }) => message)
+    t.match(got.join(), want)
+  }
+})
+
 t.test('endpoints outside of the root host', async (t) => {
   const names = [
     'k.example.com',
@@ -239,7 +258,7 @@ t.test('endpoints that no client can use', async (t) => {
   ] as const) {
     const got = of(type, [...targets])
     t.equal(got.length, wanted.length, `${targets}: ${got}`)
-    for (const [i, text] of wanted.entries()) t.ok(got[i]!.includes(text), got[i])
+    for (const [i, text] of wanted.entries()) t.ok(got[i]!.includes(text), text)
   }
   const label = 'x'.repeat(42)
   for (const name of [
