@@ -45,6 +45,8 @@ export interface FileZoneOptions {
   readonly byMtime: boolean
   /** Puts the zone's name servers into the authority section of positive answers. */
   readonly nsInAuthority: boolean
+  /** See `ZoneLoadOptions`. */
+  readonly isWhole: boolean
 }
 
 /**
@@ -120,8 +122,8 @@ export class FileZone {
   }
 
   #read(options: ZoneLoadOptions): Promise<ImageLoad> {
-    const { clock } = this.#options
-    const all = { ...options, nowSeconds: secondsOf(clock), memoryMax: 'left' as const }
+    const { clock, isWhole } = this.#options
+    const all = { ...options, nowSeconds: secondsOf(clock), memoryMax: 'left' as const, isWhole }
     return loadWithoutPause({ path: this.path, apex: this.zone, options: all }, clock)
   }
 
@@ -209,9 +211,16 @@ function missingOr(error: InputError): InputError {
 export function checkZoneFile(
   path: string,
   zone: Uint8Array,
+  { isWhole }: Pick<FileZoneOptions, 'isWhole'>,
   { warn, read }: CheckReport,
 ): readonly InputError[] {
-  const load = runWhole(loadZone(path, zone, { nowSeconds: secondsOf(systemClock) }))
+  const load = runWhole(
+    loadZone(path, zone, {
+      nowSeconds: secondsOf(systemClock),
+      isWhole,
+      namesCheckedMax: Infinity,
+    }),
+  )
   if (load.kind === 'unreadable') return [missingOr(load.error)]
   if (load.kind === 'failed') return load.errors
   if (load.kind !== 'loaded') return []

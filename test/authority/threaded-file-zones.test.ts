@@ -45,7 +45,13 @@ function sharing() {
 function zoneIn(dir: string, c: SetUp, name: string, content: string): FileZone {
   const path = join(dir, `db.${name}`)
   writeFileSync(path, content)
-  const options = { clock: c.clock, log: c.log, byMtime: false, nsInAuthority: true }
+  const options = {
+    clock: c.clock,
+    log: c.log,
+    byMtime: false,
+    nsInAuthority: true,
+    isWhole: true,
+  }
   return new FileZone(wire(name), path, options)
 }
 

@@ -6,13 +6,15 @@ import type { Logger } from '../../base/telemetry/log.ts'
 import type { ProblemGroup } from '../../base/telemetry/problems.ts'
 import { nameKey } from '../../dns/name/name.ts'
 import type { FilePattern } from './file-pattern.ts'
-import { findZoneFiles } from './walk.ts'
+import { type FoundZone, findZoneFiles } from './walk.ts'
 
 interface AutoOptions {
   readonly directory: string
   readonly pattern: FilePattern
   readonly clock: Clock
   readonly log: Logger
+  /** Returns whether the file of a zone has all of its names, if the zones `found` are served. */
+  readonly isWholeAmong: (found: readonly FoundZone[]) => (zone: Uint8Array) => boolean
 }
 
 /** Keeps the served zones in sync with the files of a directory. */
@@ -61,7 +63,7 @@ export class Auto {
   }
 
   async #walk(): Promise<void> {
-    const { directory, log, pattern } = this.#options
+    const { directory, isWholeAmong, log, pattern } = this.#options
     const warnings: string[] = []
     const found = findZoneFiles(directory, pattern, (text) => {
       log.warning(text)
@@ -70,26 +72,28 @@ export class Auto {
     this.#warnings = warnings
     // If the directory can't be read, its zones are kept.
     if (found === undefined) return
+    const isWhole = isWholeAmong(found)
     const vanished = new Set(this.#zones.keys())
     for (const { zone, path } of found) {
       if (this.#stopped) return
       const key = nameKey(zone)
       vanished.delete(key)
       const known = this.#zones.get(key)
-      if (known === undefined) await this.#insert(key, zone, path)
+      if (known === undefined) await this.#insert(key, { zone, path }, isWhole(zone))
       else await this.#update(known, path)
     }
     for (const key of vanished) this.#remove(key)
     this.#publish()
   }
 
-  async #insert(key: string, zone: Uint8Array, path: string): Promise<void> {
+  async #insert(key: string, { zone, path }: FoundZone, isWhole: boolean): Promise<void> {
     const { clock, log } = this.#options
     const inserted = new FileZone(zone, path, {
       clock,
       log,
       byMtime: false,
       nsInAuthority: this.#served.nsInAuthority,
+      isWhole,
     })
     this.#zones.set(key, inserted)
     await this.#load(inserted)

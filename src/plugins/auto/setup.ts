@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { checkZoneFile } from '../../authority/file-zone.ts'
 import { FileZones } from '../../authority/file-zones.ts'
 import { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
+import { findWholeZones } from '../../authority/whole-zone.ts'
 import { InputError } from '../../base/errors.ts'
 import { guarding } from '../../base/telemetry/guard.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
@@ -16,7 +17,7 @@ import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { Auto } from './auto.ts'
 import { DEFAULT_PATTERN, FilePattern } from './file-pattern.ts'
-import { findZoneFiles } from './walk.ts'
+import { type FoundZone, findZoneFiles } from './walk.ts'
 
 const RELOAD_MS_DEFAULT = 60_000
 
@@ -33,12 +34,18 @@ export const auto: Directive = {
       fallthrough,
       origins: new ZoneSet(origins),
     }
+    const isWholeAmong = (found: readonly FoundZone[]) => {
+      return findWholeZones({ block: c.block, fallthrough, zones: found.map(({ zone }) => zone) })
+    }
     const check: CheckHook = (report) => {
       const warnHere = (text: string): void => report.warn(new InputError(position, text))
-      const found = findZoneFiles(directory, pattern, warnHere)
-      return (found ?? []).flatMap(({ path, zone }) => checkZoneFile(path, zone, report))
+      const found = findZoneFiles(directory, pattern, warnHere) ?? []
+      const isWhole = isWholeAmong(found)
+      return found.flatMap(({ path, zone }) => {
+        return checkZoneFile(path, zone, { isWhole: isWhole(zone) }, report)
+      })
     }
-    const zones = new Auto(served, { directory, pattern, clock: c.clock, log: c.log })
+    const zones = new Auto(served, { directory, pattern, clock: c.clock, log: c.log, isWholeAmong })
     let stop: (() => void) | undefined
     const start = async (): Promise<void> => {
       await zones.walk()

@@ -11,7 +11,7 @@ const DEPTH_MAX = 32
 const ENTRIES_MAX = 1_000_000
 
 /** A file that the pattern accepts as a zone file. */
-interface FoundZone {
+export interface FoundZone {
   /** Lower-case wire form. */
   readonly zone: Uint8Array
   readonly path: string

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { checkZoneFile, FileZone, MissingFileError } from '../../authority/file-zone.ts'
 import { FileZones } from '../../authority/file-zones.ts'
 import { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
+import { findWholeZones } from '../../authority/whole-zone.ts'
 import { groupOfZoneFiles } from '../../authority/zone-file-problems.ts'
 import { printDuration } from '../../base/duration.ts'
 import { InputError, type Position } from '../../base/errors.ts'
@@ -41,8 +42,15 @@ export const file: Directive = {
     const config = scanConfig(c)
     const served = new ThreadedFileZones(c, 'file')
     const { nsInAuthority } = served
+    const isWholeZone = findWholeZones({
+      block: c.block,
+      fallthrough: config.fallthrough,
+      zones: config.zones.map(({ zone }) => zone),
+    })
     const zones = config.zones.map(({ zone, path, byMtime }) => {
-      return new FileZone(zone, path, { clock: c.clock, log: c.log, byMtime, nsInAuthority })
+      const isWhole = isWholeZone(zone)
+      const options = { clock: c.clock, log: c.log, byMtime, nsInAuthority, isWhole }
+      return new FileZone(zone, path, options)
     })
     served.publish(zones)
     const options = {
@@ -67,7 +75,11 @@ export const file: Directive = {
       handler: (next) => new FileZones(next, options),
       answers: true,
       problems: () => [groupOfZoneFiles(zones, of)],
-      check: (report) => config.zones.flatMap((zone) => checkZone(zone, report)),
+      check: (report) => {
+        return config.zones.flatMap((zone) => {
+          return checkZone(zone, isWholeZone(zone.zone), report)
+        })
+      },
       offline: async ({ answers }) => {
         if (!answers) return
         for (const [i, zone] of zones.entries()) await loadFirst(c, zone, config.zones[i]!)
@@ -104,8 +116,12 @@ async function loadFirst(c: SetupContext, zone: FileZone, config: ZoneConfig): P
 }
 
 /** Returns the faults that `loadFirst` would report: a file that is waited for is not a fault. */
-function checkZone(config: ZoneConfig, report: CheckReport): readonly InputError[] {
-  const found = checkZoneFile(config.path, config.zone, report)
+function checkZone(
+  config: ZoneConfig,
+  isWhole: boolean,
+  report: CheckReport,
+): readonly InputError[] {
+  const found = checkZoneFile(config.path, config.zone, { isWhole }, report)
   if (!(found[0] instanceof MissingFileError)) return found
   const missing = missingFile(found[0], config)
   if (config.reloadMs === 0) return [missing]

@@ -1,8 +1,9 @@
 import { InputError, type Position } from '../../base/errors.ts'
 import { keyTag } from '../../dns/dnssec/key-tag.ts'
 import { printType, RRType } from '../../dns/iana/index.ts'
-import { equalNames, parentName, printName } from '../../dns/name/name.ts'
+import { equalNames, printName } from '../../dns/name/name.ts'
 import { DenialChain } from './denial-chain.ts'
+import { findHiding, hasType } from './hidden-names.ts'
 import { NodeRecords } from './node-records.ts'
 import type { ZoneRecords } from './records.ts'
 
@@ -88,7 +89,7 @@ class SignatureChecker {
     this.#apexNode = records.find(apex, apex.length)
     this.#node = new NodeRecords(records)
     this.#keys = this.#findKeys()
-    this.isSigned = this.#keys.size > 0 || this.#has(this.#apexNode, RRType.RRSIG)
+    this.isSigned = this.#keys.size > 0 || hasType(this.#records, this.#apexNode, RRType.RRSIG)
     this.#chain = this.isSigned ? this.#findChain() : undefined
   }
 
@@ -116,7 +117,7 @@ class SignatureChecker {
       if (chain.isUsable && chain.hasApexHash(this.#apexNode)) return chain
       incomplete ??= chain
     }
-    const hasNsec = this.#has(this.#apexNode, RRType.NSEC)
+    const hasNsec = hasType(this.#records, this.#apexNode, RRType.NSEC)
     if (incomplete !== undefined && !hasNsec) return incomplete
     if (!hasNsec) return undefined
     return new DenialChain(records, RRType.NSEC, -1)
@@ -124,7 +125,8 @@ class SignatureChecker {
 
   checkNode(node: number): void {
     const owner = this.#records.owner(node)
-    if (this.#isHidden(owner)) return
+    const apex = { octets: this.#apex.length, node: this.#apexNode }
+    if (findHiding(this.#records, owner, apex) !== -1) return
     const { type } = this.#records
     const { index } = this.#node
     this.#node.read(node)
@@ -174,21 +176,6 @@ class SignatureChecker {
     return equalNames(signer, this.#apex)
   }
 
-  /** True if a name is below a zone cut or a DNAME, so that the zone has no authority for it. */
-  #isHidden(owner: Uint8Array): boolean {
-    const apexOctets = this.#apex.length
-    if (owner.length === apexOctets) return false
-    for (let name = parentName(owner); name.length >= apexOctets; name = parentName(name)) {
-      const node = this.#records.find(name, name.length)
-      if (node !== -1) {
-        if (this.#has(node, RRType.DNAME)) return true
-        if (node !== this.#apexNode && this.#has(node, RRType.NS)) return true
-      }
-      if (name.length === apexOctets) return false
-    }
-    return false
-  }
-
   /** Returns all faults as one warning; undefined = no faults. */
   report(): InputError | undefined {
     const faults: [string, number][] = []
@@ -229,11 +216,6 @@ class SignatureChecker {
     let value = 0
     for (let i = 0; i < octets; i++) value = value * 256 + bytes[rdataOffset[record]! + at + i]!
     return value
-  }
-
-  #has(node: number, type: number): boolean {
-    for (const record of this.#recordsAt(node)) if (this.#records.type[record] === type) return true
-    return false
   }
 
   *#recordsAt(node: number): Generator<number, void> {

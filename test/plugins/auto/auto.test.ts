@@ -12,7 +12,7 @@ import { show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
 
 function zone(serial: number, address = '192.0.2.1'): string {
-  return `@ 60 SOA ns host ${serial} 2 3 4 5\n@ 60 NS ns\nwww 60 A ${address}\n`
+  return `@ 60 SOA ns host ${serial} 2 3 4 5\n@ 60 NS ns.invalid.\nwww 60 A ${address}\n`
 }
 
 function setUp(

@@ -10,7 +10,7 @@ import { answering, type Question, show, transaction } from '../../support/trans
 import { until } from '../../support/until.ts'
 
 function zone(serial: number, address = '192.0.2.1'): string {
-  return `@ 60 SOA ns host ${serial} 2 3 4 5\n@ 60 NS ns\nwww 60 A ${address}\n`
+  return `@ 60 SOA ns host ${serial} 2 3 4 5\n@ 60 NS ns.invalid.\nwww 60 A ${address}\n`
 }
 
 const NEXT = answering((tx) => {
@@ -249,6 +249,24 @@ test('file: check warns of what a load would log', async (t) => {
   const { faults, warnings } = await c.check()
   t.same(faults, [])
   t.match(warnings, [/db:\d+: .*TTL/])
+})
+
+test('file: check warns of CNAMEs to missing names, unless something else may have them', async (t) => {
+  const dir = t.testdir({ db: `${zone(1)}a 60 CNAME x.sub\n` })
+  for (const [corefile, above, count] of [
+    ['file DIR/db', [], 1],
+    ['file DIR/db {\n fallthrough example.net\n }', ['cache'], 1],
+    ['file DIR/db {\n fallthrough\n }', [], 0],
+    ['file DIR/db', ['template'], 0],
+    ['file DIR/db\nfile DIR/none sub.example.org', [], 0],
+  ] as const) {
+    const c = new SetUp(file, corefile.replaceAll('DIR', dir), ['example.org.'], {
+      above: [...above],
+    })
+    const { warnings } = await c.check()
+    const found = warnings.filter((line) => line.includes('CNAME of a.example.org. leads to'))
+    t.equal(found.length, count, `${corefile} ${above}`)
+  }
 })
 
 test('file: a stopped instance watches nothing', async (t) => {
