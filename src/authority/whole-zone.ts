@@ -2,10 +2,12 @@ import { nameKey, parentName } from '../dns/name/name.ts'
 import type { Fallthrough } from '../plugin/arguments/fallthrough.ts'
 import type { BlockConfig } from '../plugin/directive.ts'
 
-/** Directives before `file` and `auto` that can answer for names that a zone file lacks. */
-const EARLIER = ['rewrite', 'template', 'hosts', 'kuadrant', 'k8s_external', 'kubernetes']
+/** Directives that can answer for names that a zone of a directive behind them lacks. */
+const EARLIER = ['rewrite', 'template', 'hosts', 'kuadrant', 'k8s_external', 'kubernetes', 'file']
 
 interface WholeZoneOptions {
+  /** Its name. */
+  readonly directive: string
   readonly block: Pick<BlockConfig, 'directives'>
   readonly fallthrough: Fallthrough
   /** All zones of the directive. */
@@ -13,15 +15,17 @@ interface WholeZoneOptions {
 }
 
 /**
- * Returns whether a name of a zone that its file lacks does not exist, because nothing else of the server block can
+ * Returns whether a name of a zone that its data lack does not exist, because nothing else of the server block can
  * have it.
  */
 export function findWholeZones({
+  directive,
   block,
   fallthrough,
   zones,
 }: WholeZoneOptions): (zone: Uint8Array) => boolean {
-  const isAlone = !EARLIER.some((name) => block.directives.includes(name))
+  const before = block.directives.slice(0, block.directives.indexOf(directive))
+  const isAlone = !before.some((name) => EARLIER.includes(name))
   let parents: Set<string> | undefined
   return (zone) => {
     if (!isAlone || fallthrough.touches(zone)) return false

@@ -35,7 +35,12 @@ export const auto: Directive = {
       origins: new ZoneSet(origins),
     }
     const isWholeAmong = (found: readonly FoundZone[]) => {
-      return findWholeZones({ block: c.block, fallthrough, zones: found.map(({ zone }) => zone) })
+      return findWholeZones({
+        directive: 'auto',
+        block: c.block,
+        fallthrough,
+        zones: found.map(({ zone }) => zone),
+      })
     }
     const check: CheckHook = (report) => {
       const warnHere = (text: string): void => report.warn(new InputError(position, text))

@@ -43,6 +43,7 @@ export const file: Directive = {
     const served = new ThreadedFileZones(c, 'file')
     const { nsInAuthority } = served
     const isWholeZone = findWholeZones({
+      directive: 'file',
       block: c.block,
       fallthrough: config.fallthrough,
       zones: config.zones.map(({ zone }) => zone),

@@ -1,17 +1,19 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { findWholeZones } from '../../authority/whole-zone.ts'
 import { systemClock } from '../../base/clock.ts'
 import { InputError, type Position } from '../../base/errors.ts'
 import { checkStateFile, type StateKind } from '../../base/persist/state-file.ts'
 import { nameKey, printName } from '../../dns/name/name.ts'
-import type { GeoCoverage } from '../../geo/classes/coverage.ts'
+import { GEO_COVERAGE } from '../../geo/locator.ts'
 import { PROBE_STATES } from '../../health/probes/state-text.ts'
 import { SHIFT_STATE } from '../../health/shift/shift-text.ts'
 import { SLOW_START_STATE } from '../../health/slow-start-text.ts'
 import { cachedPeers } from '../../peering/cache/peer-cache-text.ts'
 import type { CheckReport } from '../../plugin/description.ts'
+import type { BlockConfig } from '../../plugin/directive.ts'
 import { findAliasLoops } from '../../publish/build/alias-loops.ts'
-import { findLameServers } from '../../publish/build/default-server.ts'
+import { findLameServers, NO_REPORT } from '../../publish/build/default-server.ts'
 import { RecordPlaces } from '../../publish/build/locate.ts'
 import { NOTHING_KNOWN } from '../../publish/build/served-health.ts'
 import { NO_HEALTH } from '../../publish/health-options.ts'
@@ -23,6 +25,7 @@ import {
   readManifests,
   type Warn,
 } from '../../publish/offline/check-manifests.ts'
+import { findUnusableNames } from '../../publish/offline/unusable-names.ts'
 import { checkKey, findUnsigned } from '../../publish/peers/peer-key.ts'
 import { ofSource, sharesOf, siteOf } from '../../publish/same-source.ts'
 import { loadSnapshot } from '../../publish/serve/snapshot/load.ts'
@@ -60,7 +63,7 @@ export async function checkBlock(
   options: KuadrantOptions,
   all: readonly KuadrantOptions[],
   { warn, read, foresee, isOffline }: CheckReport,
-  coverage: (() => GeoCoverage) | undefined,
+  block: BlockConfig,
 ): Promise<readonly InputError[]> {
   const { zones } = options
   const ownership = new ZoneOwnership()
@@ -79,7 +82,7 @@ export async function checkBlock(
   const permitted = { ...found, records }
   const conflicts = [
     ...refused.map((one) => new InputError(found.places.record(one.key), printRefused(one))),
-    ...checkRecords({ ...options, site }, ownership, permitted, coverage, warn),
+    ...checkRecords({ ...options, site }, ownership, permitted, { all, block, warn }),
   ]
   const unsigned = findUnsigned(options.peering)
   if (unsigned !== undefined) warn(unsigned)
@@ -109,26 +112,36 @@ function warnOfStateFiles(options: KuadrantOptions, warn: Warn): void {
   warnOf(peerCache?.path, cachedPeers(site, systemClock), peerCache?.position)
 }
 
+/** Where the records of a block are served. */
+interface Surroundings {
+  /** The `kuadrant` directives of the Corefile. */
+  readonly all: readonly KuadrantOptions[]
+  readonly block: BlockConfig
+  readonly warn: Warn
+}
+
 /**
- * Returns the conflicts that are faults, and CNAMEs that lead in a circle. Warns of other conflicts, useless geo codes
- * and useless locations in each zone, and of records that no zone accepts.
+ * Returns the conflicts that are faults, and CNAMEs that lead in a circle. Warns of other conflicts, useless geo codes,
+ * useless locations and names that cannot work in each zone, and of records that no zone accepts.
  */
 function checkRecords(
   options: KuadrantOptions,
   ownership: ZoneOwnership,
   { records, places }: CheckedManifests,
-  coverage: (() => GeoCoverage) | undefined,
-  warn: Warn,
+  { all, block, warn }: Surroundings,
 ): InputError[] {
   const faults = findAliasLoops(records, places)
-  const { source } = options
+  const { source, peering, fallthrough } = options
+  const coverage = block.shared.find(GEO_COVERAGE)
+  const zones = all.flatMap((other) => other.zones)
+  const isWhole = findWholeZones({ directive: 'kuadrant', block, fallthrough, zones: [] })
   // Health does not affect conflicts.
   const health = NOTHING_KNOWN
   for (const apex of options.zones) {
     mailboxOf(apex, options, (text) => warn(new InputError(options.rnamePosition, text)))
     const zone = { apex, key: nameKey(apex) }
     // A peer may have further endpoints.
-    const isComplete = (): boolean => options.peering.peers.length === 0
+    const isComplete = (): boolean => peering.peers.length === 0
     const quiet = { onConflict: () => {}, isComplete, onOut: () => {} }
     const content = createRecordZone(apex, options, { sink: NO_SINK, health, ...quiet })
     const own = records.filter((record) => belongs(record, zone, options, ownership))
@@ -142,6 +155,13 @@ function checkRecords(
         : []
     for (const text of lame) warn(new InputError(options.position, text))
     for (const warning of findUnmatched(own, coverage, places)) warn(warning)
+    const inZone = {
+      apex,
+      zones,
+      has: (name: Uint8Array) => content.explain(name, NO_REPORT).length > 0,
+      isWhole: isComplete() && isWhole(apex),
+    }
+    for (const warning of findUnusableNames(own, inZone, places)) warn(warning)
   }
   for (const warning of findIdleSettings(records, options, places)) warn(warning)
   for (const { key, packed } of records) {

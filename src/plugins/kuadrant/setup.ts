@@ -1,7 +1,6 @@
 import { InputError } from '../../base/errors.ts'
 import { printHostPort } from '../../dns/host-port.ts'
 import type { Cidr } from '../../dns/text/address.ts'
-import { GEO_COVERAGE } from '../../geo/locator.ts'
 import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
 import type { CheckHook, Description, DirectivePart } from '../../plugin/description.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
@@ -34,9 +33,7 @@ export const kuadrant: Directive = {
       if (!isScanned && !draft.hasSource) return []
       for (const own of await findOwnPeers(c, draft, byBlock)) report.warn(own)
       const { checkBlock } = await import('./check.ts')
-      return checkBlock(draft, drafts, report, c.block.shared.find(GEO_COVERAGE)).catch(
-        faultAt(draft.position),
-      )
+      return checkBlock(draft, drafts, report, c.block).catch(faultAt(draft.position))
     }
     try {
       const options = scanOptions(c, draft)

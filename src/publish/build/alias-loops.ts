@@ -82,7 +82,7 @@ function* loopsFrom(
 }
 
 /** Returns the name whose records answer for `target`: itself, or a wildcard (RFC 4592 section 3.3). */
-function sourceOf(target: Uint8Array, names: ReadonlySet<string>): string {
+export function sourceOf(target: Uint8Array, names: Pick<ReadonlySet<string>, 'has'>): string {
   const own = nameKey(target)
   if (names.has(own) || isWildcard(target)) return own
   for (let at = 1 + target[0]!; at < target.length; at += 1 + target[at]!) {

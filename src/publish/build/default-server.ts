@@ -4,7 +4,7 @@ import { type Address, isInNetwork, scanAddress, scanCidr } from '../../dns/text
 import type { Endpoint } from '../../records/dns-record.ts'
 import type { BuildReport, Contribution, OwnerSet } from './owner-set.ts'
 
-const NO_REPORT: BuildReport = { dropped() {}, kept() {} }
+export const NO_REPORT: BuildReport = { dropped() {}, kept() {} }
 /** Addresses that only this host or its link reaches: unspecified, loopback, link-local. */
 const LOCAL_NETWORKS = [
   ...['0.0.0.0/8', '127.0.0.0/8', '169.254.0.0/16', '::/127', 'fe80::/10'],

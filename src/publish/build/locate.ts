@@ -104,6 +104,11 @@ export class RecordPlaces {
     return this.#locate(key, () => ['spec', 'healthCheck', ...field], true)
   }
 
+  /** Place of an annotation of the record. */
+  annotation(key: string, name: string): Position | undefined {
+    return this.#locate(key, () => ['metadata', 'annotations', name], true)
+  }
+
   /** Place of the record's first location, or of the record's name. */
   location(key: string): Position | undefined {
     return this.#property(key, (property) => isMapping(property) && property.name === 'location')

@@ -1,13 +1,14 @@
 import { systemClock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { plural } from '../../base/plural.ts'
+import { printTime } from '../../base/rfc3339.ts'
 import { SILENT_LOG } from '../../base/telemetry/log.ts'
 import { systemTimers } from '../../base/timers.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { ROOT_NAME } from '../../dns/name/name.ts'
 import { findDownTargets } from '../../health/down-targets.ts'
 import { type Endpoint, type HealthProbe, recordKey } from '../../records/dns-record.ts'
-import { unpackRecord } from '../../records/pack.ts'
+import { unpackRecord, unpackSettings } from '../../records/pack.ts'
 import type { RecordChange, StoredRecord } from '../../records/record-source.ts'
 import { ManifestSource } from '../../sources/manifests/manifest-source.ts'
 import { probePlaceKey } from '../../sources/manifests/manifest-store.ts'
@@ -17,6 +18,7 @@ import { RecordPlaces } from '../build/locate.ts'
 import { RecordZone } from '../build/record-zone.ts'
 import type { RRsetSink } from '../build/record-zone-options.ts'
 import { NOTHING_KNOWN } from '../build/served-health.ts'
+import { findAliasedHosts } from './unusable-names.ts'
 
 /** Receives the warnings of `sextant check`: data that may be served in an unintended way. */
 export type Warn = (warning: InputError) => void
@@ -58,6 +60,7 @@ export async function readManifests(directory: string): Promise<CheckedManifests
   if (source.fileCount === 0) warning(noManifests(directory))
   // A probe may name a record that is refused. The record's own fault is enough then.
   if (problems.length === 0) warnings.push(...findLostProbes(source, places))
+  warnings.push(...findEndedDrains(source, places))
   return {
     records: [...source.records()],
     probes: [...source.probes()],
@@ -93,6 +96,19 @@ function findLostProbes(source: ManifestSource, places: RecordPlaces): InputErro
   return lost
 }
 
+/** Finds drains of annotations that have ended. */
+function findEndedDrains(source: ManifestSource, places: RecordPlaces): InputError[] {
+  const nowMs = systemClock.now()
+  const ended: InputError[] = []
+  for (const { key, packed } of source.records()) {
+    const untilMs = unpackSettings(packed)?.drain?.untilMs
+    if (untilMs === undefined || nowMs < untilMs) continue
+    const message = `DNSRecord ${key}: sextant.io/drain has no effect: it ended at ${printTime(untilMs)}; remove it and sextant.io/drain-until, or give a later time`
+    ended.push(new InputError(places.annotation(key, 'sextant.io/drain-until'), message))
+  }
+  return ended
+}
+
 function isForeign({ packed }: StoredRecord, address: string): boolean {
   return findDownTargets(unpackRecord(packed).endpoints, [address]).every(({ size }) => size === 0)
 }
@@ -120,6 +136,7 @@ export async function checkManifests(
     onOut: () => {},
   })
   const loops = findAliasLoops(read.records, read.places)
+  for (const warning of findAliasedHosts(read.records, read.places)) warn(warning)
   const conflicts = findConflicts(zone, read.records, read.places, warn, ', unless a peer has it')
   return [...read.faults, ...conflicts, ...loops]
 }

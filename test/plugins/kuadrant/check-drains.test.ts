@@ -84,3 +84,23 @@ t.test('a faulty manifest may be the one that a drain selects', async (t) => {
     [],
   )
 })
+
+for (const [name, until, want] of [
+  [
+    'has ended',
+    '2020-01-01T00:00:00Z',
+    '[WARNING] a/a.yaml:5: DNSRecord default/a: sextant.io/drain has no effect: it ended at 2020-01-01T00:00:00Z; remove it and sextant.io/drain-until, or give a later time',
+  ],
+  ['will end', '2999-01-01T00:00:00Z', undefined],
+] as const) {
+  t.test(`a drain of annotations that ${name}`, async (t) => {
+    const annotations = `{ sextant.io/drain: x, sextant.io/drain-until: "${until}" }`
+    const record = recordManifest('a', '192.0.2.1').replace(
+      'metadata:\n',
+      `metadata:\n  annotations: ${annotations}\n`,
+    )
+    const { code, lines } = await run(t, BLOCK, '', record)
+    t.equal(code, 0)
+    t.strictSame(lines, want === undefined ? [] : [want])
+  })
+}
