@@ -105,6 +105,7 @@ t.test('addresses of the machine, without those of Services', async (t) => {
     keyPositions: [{ file: 'Corefile', line: 1 }],
     chain: { name: 'end', serve: () => 0 },
     sources: [],
+    takesChaos: false,
   }
   const { plans } = planListeners([block])
   const of = (address: string) => [

@@ -16,7 +16,7 @@ const HOST_AT: ReadonlyMap<number, number> = new Map([
 ])
 
 /** The zone that the records are in. */
-export interface ZoneOfRecords {
+interface ZoneOfRecords {
   readonly apex: Uint8Array
   /** All apexes of the source. */
   readonly zones: readonly Uint8Array[]
@@ -95,6 +95,24 @@ class NameFinder {
   }
 
   checkZone(zone: ZoneOfRecords): void {
+    const { cuts, servers } = this.#findDelegations(zone)
+    const hidden = new Set<string>()
+    for (const one of this.#all) {
+      const { owner, type } = one.endpoint
+      if (!isWithin(owner, zone)) continue
+      const cut = findCut(owner, zone.apex, cuts)
+      if (type === RRType.CNAME) this.#checkAlias(one, zone, cuts)
+      if (type === RRType.NS && cut === owner) this.#checkServers(one, zone, cuts)
+      else if (cut !== undefined && !(isAddress(type) && servers.has(nameKey(owner)))) {
+        const id = `${one.key} ${nameKey(owner)}`
+        if (!hidden.has(id)) this.#reportHidden(one, cut)
+        hidden.add(id)
+      }
+    }
+  }
+
+  /** Returns the delegated names of the zone, and all name servers, by `nameKey`. */
+  #findDelegations(zone: ZoneOfRecords) {
     const cuts = new Set<string>()
     const servers = new Set<string>()
     for (const { endpoint } of this.#all) {
@@ -102,25 +120,16 @@ class NameFinder {
       if (type !== RRType.NS) continue
       for (const server of rdata) servers.add(nameKey(server))
       // NS of a wildcard delegate nothing.
-      if (isWithin(owner, zone) && owner.length > zone.apex.length && !isWildcard(owner)) {
-        cuts.add(nameKey(owner))
-      }
+      if (!isWithin(owner, zone) || isWildcard(owner)) continue
+      if (owner.length > zone.apex.length) cuts.add(nameKey(owner))
     }
-    const hidden = new Set<string>()
-    for (const one of this.#all) {
-      const { owner, type } = one.endpoint
-      if (!isWithin(owner, zone)) continue
-      const cut = findCut(owner, zone.apex, cuts)
-      if (type === RRType.CNAME) this.#checkAlias(one, zone, cuts)
-      else if (type === RRType.NS && cuts.has(nameKey(owner))) this.#checkServers(one, zone, cuts)
-      if (cut === undefined || (cut === owner && type === RRType.NS)) continue
-      if (isAddress(type) && servers.has(nameKey(owner))) continue
-      const id = `${one.key} ${nameKey(owner)}`
-      if (hidden.has(id)) continue
-      hidden.add(id)
-      const message = `${printType(type)} of ${printName(owner)} is never served: ${printName(cut)} is delegated to other name servers; remove it, or move it to the zone that has the name`
-      this.#warn(one, message)
-    }
+    return { cuts, servers }
+  }
+
+  #reportHidden(one: Placed, cut: Uint8Array): void {
+    const { owner, type } = one.endpoint
+    const message = `${printType(type)} of ${printName(owner)} is never served: ${printName(cut)} is delegated to other name servers; remove it, or move it to the zone that has the name`
+    this.#warn(one, message)
   }
 
   #checkAlias(one: Placed, zone: ZoneOfRecords, cuts: ReadonlySet<string>): void {
@@ -168,16 +177,18 @@ function isWithin(name: Uint8Array, { apex, zones }: ZoneOfRecords): boolean {
   return !zones.some((other) => other.length > apex.length && isSubdomain(name, other))
 }
 
-/** Returns the delegated name that is `name` or above it, as a part of it; undefined = none. */
+/** Returns the highest delegated name that is `name` or above it, as a part of it; undefined = none. */
 function findCut(
   name: Uint8Array,
   apex: Uint8Array,
   cuts: ReadonlySet<string>,
 ): Uint8Array | undefined {
   if (cuts.size === 0) return undefined
-  for (let at = name; at.length > apex.length; at = parentName(at))
-    if (cuts.has(nameKey(at))) return at
-  return undefined
+  let highest: Uint8Array | undefined
+  for (let at = name; at.length > apex.length; at = parentName(at)) {
+    if (cuts.has(nameKey(at))) highest = at
+  }
+  return highest
 }
 
 function isAddress(type: number): boolean {

@@ -38,7 +38,7 @@ const AT_CUT: ReadonlySet<number> = new Set([RRType.NS, RRType.DS, RRType.RRSIG,
 /** Types of signers, which may leave them at any name. */
 const OF_SIGNERS: ReadonlySet<number> = new Set([RRType.RRSIG, RRType.NSEC])
 
-export interface NameCheckOptions {
+interface NameCheckOptions {
   /** False: other directives may answer for names that the file lacks. Missing = true. */
   readonly isWhole?: boolean
 }

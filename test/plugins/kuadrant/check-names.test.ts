@@ -90,8 +90,10 @@ const TABLE: readonly Row[] = [
       '@ NS ns.sub.%',
       '*.w NS ns.example.net',
       'x.w A 192.0.2.1',
+      'b.sub NS ns.example.net',
     ],
     want: [
+      '12: NS of b.sub.k.example.com. is never served: sub.k.example.com. is delegated to other',
       '4: TXT of ns.sub.k.example.com. is never served: sub.k.example.com. is delegated to other',
       '5: A of www.sub.k.example.com. is never served: sub.k.example.com. is delegated to other',
       '7: A of sub.k.example.com. is never served',

@@ -62,22 +62,12 @@ const REFUSED: readonly { name: string; given: YamlValue; want: RegExp; path: st
     want: /is not an IPv6 address/,
     path: 'spec.endpoints.0.targets.0',
   },
-  ...[
-    { recordType: 'CNAME', targets: ['192.0.2.1'] },
-    { recordType: 'CNAME', targets: ['192.0.2.1.'] },
-    { recordType: 'NS', targets: ['2001:db8::1'] },
-    { recordType: 'PTR', targets: ['192.0.2.1'] },
-    { recordType: 'MX', targets: ['10 192.0.2.1'] },
-    { recordType: 'SRV', targets: ['1 2 443 2001:db8::1'] },
-    { recordType: 'NAPTR', targets: ['10 20 "A" "SIP+D2U" "" 192.0.2.1.'] },
-    { recordType: 'HTTPS', targets: ['1 192.0.2.1. alpn=h2'] },
-    { recordType: 'SVCB', targets: ['0 192.0.2.1'] },
-  ].map((endpoint) => ({
-    name: `an address where ${endpoint.recordType} has a name: ${endpoint.targets}`,
-    given: resource(endpoint),
-    want: /address.*; a name is needed/,
+  {
+    name: 'an address as CNAME',
+    given: resource({ recordType: 'CNAME' }),
+    want: /is an address; a name is needed/,
     path: 'spec.endpoints.0.targets.0',
-  })),
+  },
   {
     name: 'a name with a space',
     given: resource({ recordType: 'CNAME', targets: ['a b'] }),
