@@ -7,10 +7,10 @@ import { chooseCorefile } from './corefile.ts'
 import { exampleLines } from './example-lines.ts'
 import { releaseMemoryAfterStart } from './memory-release.ts'
 import type { Output } from './output.ts'
+import { keepHeapYoung, lowerHelperThreads } from './process-settings.ts'
 import type { ServeArgs } from './serve-args.ts'
 import { startLines } from './start-lines.ts'
 import { versionLines } from './version-lines.ts'
-import { keepHeapYoung } from './young-heap.ts'
 
 /** Names the Corefile of `sextant node` in errors. The command prints it, with the lines that they name. */
 const COMPOSED = 'sextant node --print-conf'
@@ -43,6 +43,7 @@ async function run(
   end: (code: number) => void,
 ): Promise<void> {
   keepHeapYoung()
+  lowerHelperThreads()
   const { conf, corefile, dnsPort } = args
   const source: CorefileSource =
     conf === undefined && corefile !== undefined

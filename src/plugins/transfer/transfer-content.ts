@@ -1,7 +1,7 @@
 import type { ZoneDifference } from '../../xfr/journal/diff.ts'
 import { packedRecords } from '../../xfr/journal/packed-records.ts'
+import type { RecordView } from '../../xfr/journal/record-view.ts'
 import type { VersionCursor } from '../../xfr/journal/version-cursor.ts'
-import type { RecordView } from '../../xfr/journal/version-view.ts'
 import type { TransferMessage } from './transfer-message.ts'
 
 /** The records of a transfer, in their order. */

@@ -2,7 +2,7 @@ import { copyOctets } from '../../base/octets.ts'
 import { RRClass } from '../../dns/iana/classes.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { HEADER_OCTETS } from '../../dns/message/parse-query.ts'
-import type { RecordView } from '../../xfr/journal/version-view.ts'
+import type { RecordView } from '../../xfr/journal/record-view.ts'
 
 /** Type, class, TTL and rdata length of a record, which follow its owner. */
 const RR_FIXED_OCTETS = 10
@@ -40,31 +40,22 @@ export class TransferMessage {
     this.count = 0
   }
 
-  /** Adds a record whose owner has all its labels. Returns false, and changes nothing, if there is no room. */
+  /** Adds a record. Returns false, and changes nothing, if there is no room. */
   addRecord(record: RecordView): boolean {
-    const { owner, ownerOffset, type, ttlSeconds, rdata, rdataOffset, rdataOctets } = record
+    const { owner, ownerOffset } = record
     let labels = 0
     while (owner[ownerOffset + labels] !== 0) labels += owner[ownerOffset + labels]! + 1
-    const octets = labels + 1 - this.#apex.length
-    return this.add(owner, ownerOffset, octets, type, ttlSeconds, rdata, rdataOffset, rdataOctets)
+    return this.add(record, labels + 1 - this.#apex.length)
   }
 
-  /** As `addRecord`, for an owner of `ownerOctets` octets above the apex, 0 = the apex. */
-  add(
-    owner: Uint8Array,
-    ownerOffset: number,
-    ownerOctets: number,
-    type: number,
-    ttlSeconds: number,
-    rdata: Uint8Array,
-    rdataOffset: number,
-    rdataOctets: number,
-  ): boolean {
+  /** As `addRecord`; the owner has `ownerOctets` octets above the apex, 0 = it is the apex. */
+  add(record: RecordView, ownerOctets: number): boolean {
+    const { type, ttlSeconds, rdataOctets } = record
     const out = this.#out
     let at = this.at
     if (at + ownerOctets + this.#apexEndOctets + RR_FIXED_OCTETS + rdataOctets > this.#end)
       return false
-    copyOctets(owner, ownerOffset, out, at, ownerOctets)
+    copyOctets(record.owner, record.ownerOffset, out, at, ownerOctets)
     at = this.#putApex(at + ownerOctets)
     out[at] = type >> 8
     out[at + 1] = type & 0xff
@@ -75,7 +66,7 @@ export class TransferMessage {
     out[at + 6] = (ttlSeconds >> 8) & 0xff
     out[at + 7] = ttlSeconds & 0xff
     at += RR_FIXED_OCTETS
-    const end = this.#putRdata(type, rdata, rdataOffset, rdataOctets, at)
+    const end = this.#putRdata(record, at)
     out[at - 2] = (end - at) >> 8
     out[at - 1] = (end - at) & 0xff
     this.at = end
@@ -92,20 +83,20 @@ export class TransferMessage {
     return at + this.#apexEndOctets
   }
 
-  /** Returns the offset behind it. */
-  #putRdata(type: number, rdata: Uint8Array, from: number, octets: number, at: number): number {
-    const end = from + octets
+  /** Writes the rdata at `at`, and returns the offset behind it. */
+  #putRdata({ type, rdata, rdataOffset, rdataOctets }: RecordView, at: number): number {
+    const end = rdataOffset + rdataOctets
     switch (type) {
       case RRType.NS:
       case RRType.CNAME:
       case RRType.PTR:
-        return this.#putName(rdata, from, end, at)
+        return this.#putName(rdata, rdataOffset, end, at)
       case RRType.MX:
-        copyOctets(rdata, from, this.#out, at, 2)
-        return this.#putName(rdata, from + 2, end, at + 2)
+        copyOctets(rdata, rdataOffset, this.#out, at, 2)
+        return this.#putName(rdata, rdataOffset + 2, end, at + 2)
       default:
-        copyOctets(rdata, from, this.#out, at, octets)
-        return at + octets
+        copyOctets(rdata, rdataOffset, this.#out, at, rdataOctets)
+        return at + rdataOctets
     }
   }
 

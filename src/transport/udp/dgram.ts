@@ -4,8 +4,8 @@ import { isIP } from 'node:net'
 import { Protocol } from '../../dns/message/query.ts'
 import { Drain } from '../drain.ts'
 import type { PacketDriver } from '../driver.ts'
+import { openHost } from '../driver.ts'
 import type { Exchange, QueryHandler } from '../exchange.ts'
-import { openHost } from '../open-host.ts'
 import { parsePeerAddress } from '../peer-address.ts'
 import {
   createUdpCounters,

@@ -1,6 +1,7 @@
 import { RRType } from '../../dns/iana/types.ts'
 import { RecordPacker } from './packed-records.ts'
-import type { RecordView, VersionView } from './version-view.ts'
+import type { RecordView } from './record-view.ts'
+import type { VersionView } from './version-view.ts'
 
 /** Names between two pauses. */
 const SLICE_NODES = 128

@@ -1,5 +1,5 @@
 import { OctetWriter } from '../../dns/rdata/octets.ts'
-import { type RecordView, recordOctets } from './version-view.ts'
+import { type RecordView, recordOctets } from './record-view.ts'
 
 /*
  * Records one after the other, with uncompressed names:

@@ -1,20 +1,17 @@
 import { RRType } from '../../dns/iana/types.ts'
 import * as L from '../../zone/image/layout.ts'
 import type { ZoneReader } from '../../zone/image/reader.ts'
+import type { RecordView } from './record-view.ts'
 
-/** Takes a record of a zone image; false = it takes no more now. `ownerOctets`: without the apex, 0 = the apex. */
-export interface RecordSink {
-  add(
-    owner: Uint8Array,
-    ownerOffset: number,
-    ownerOctets: number,
-    type: number,
-    ttlSeconds: number,
-    rdata: Uint8Array,
-    rdataOffset: number,
-    rdataOctets: number,
-  ): boolean
+interface RecordSink {
+  /**
+   * Takes a record, which is valid during the call; false = it takes no more now. Of the owner there are only the
+   * `ownerOctets` octets above the apex, 0 = it is the apex.
+   */
+  add(record: RecordView, ownerOctets: number): boolean
 }
+
+const NO_OCTETS = new Uint8Array(0)
 
 /**
  * A place in the content of one version of a zone: all its records except the SOA, in no order. Reads the arena
@@ -27,6 +24,10 @@ export class VersionCursor {
   #set = 0
   #record = 0
   #at = 0
+  readonly #view: RecordView = {
+    ...{ owner: NO_OCTETS, ownerOffset: 0, type: 0, ttlSeconds: 0 },
+    ...{ rdata: NO_OCTETS, rdataOffset: 0, rdataOctets: 0 },
+  }
 
   /** `reader`: at the version. `zone`: the offset of the zone's block. */
   constructor(reader: ZoneReader, zone: number) {
@@ -65,16 +66,21 @@ export class VersionCursor {
     const type = head >>> 16
     // No other server accepts more than one CNAME (RFC 2181 section 10.1).
     const count = type === RRType.CNAME ? 1 : head & 0xffff
-    const nameAt = (this.#node + L.NODE_NAME) * 4
-    const nameOctets = words[this.#node + L.NODE_KEY]! & 0xffff
-    let ttl = words[rrset + L.RRSET_TTL]!
+    const ownerOctets = words[this.#node + L.NODE_KEY]! & 0xffff
+    const view = this.#view
+    view.owner = bytes
+    view.ownerOffset = (this.#node + L.NODE_NAME) * 4
+    view.rdata = bytes
+    view.type = type
+    view.ttlSeconds = words[rrset + L.RRSET_TTL]!
     if (this.#record === 0) this.#at = this.#reader.rdataStart(rrset)
     for (; this.#record < count; this.#record++) {
       const at = this.#at
-      const octets = (bytes[at]! << 8) | bytes[at + 1]!
-      if (type === RRType.RRSIG) ttl = this.#coveredTtl(body, rrset, at)
-      if (!sink.add(bytes, nameAt, nameOctets, type, ttl, bytes, at + 2, octets)) return false
-      this.#at = at + 2 + octets
+      view.rdataOffset = at + 2
+      view.rdataOctets = (bytes[at]! << 8) | bytes[at + 1]!
+      if (type === RRType.RRSIG) view.ttlSeconds = this.#coveredTtl(body, rrset, at)
+      if (!sink.add(view, ownerOctets)) return false
+      this.#at = at + 2 + view.rdataOctets
     }
     return true
   }

@@ -2,6 +2,7 @@ import { RRType } from '../../dns/iana/types.ts'
 import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import * as L from '../../zone/image/layout.ts'
 import { ZoneReader } from '../../zone/image/reader.ts'
+import type { RecordView } from './record-view.ts'
 import { VersionCursor } from './version-cursor.ts'
 
 /**
@@ -14,28 +15,6 @@ export interface ZoneVersion {
   readonly buffer: SharedArrayBuffer
   /** Version of the image in `buffer`. */
   readonly imageVersion: number
-}
-
-/**
- * One record in place. It is valid until the next one is requested; the buffers that it refers to
- * are valid for longer.
- */
-export interface RecordView {
-  /** Uncompressed wire form; the name starts at `ownerOffset`. */
-  owner: Uint8Array
-  ownerOffset: number
-  type: number
-  ttlSeconds: number
-  rdata: Uint8Array
-  rdataOffset: number
-  rdataOctets: number
-}
-
-/** Returns the octets of the owner, fixed fields and rdata of a record with uncompressed names. */
-export function recordOctets({ owner, ownerOffset, rdataOctets }: RecordView): number {
-  let at = ownerOffset
-  while (owner[at] !== 0) at += owner[at]! + 1
-  return at + 1 - ownerOffset + 10 + rdataOctets
 }
 
 /**

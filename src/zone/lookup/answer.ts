@@ -76,9 +76,9 @@ type Step = (typeof Step)[keyof typeof Step]
  * it adds the signatures of all RRsets, the DS of referrals and the proofs of absence, as far as
  * the zone has them (RFC 4035 section 3.1).
  *
- * Each handler and thread has its own object; those of a thread share buffers (`scratch`). The records of a response remain valid when the next
- * response is made: they point to the query, to the response and to the arena, never into this
- * object.
+ * Each handler and thread has its own object; those of a thread share buffers (`scratch`). The
+ * records of a response remain valid when the next response is made: they point to the query, to
+ * the response and to the arena, never into these.
  */
 export class ZoneAnswerer {
   readonly reader: ZoneReader

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../base/assert.ts'
+import { runInBackground } from '../../base/background-thread.ts'
 import { type SnapshotJob, writeSnapshot } from './write.ts'
 
 /** Result of a write in another thread. */
@@ -10,6 +11,7 @@ export type SnapshotMessage =
 // Entry of a worker thread: runs the one job in `workerData` and exits.
 const port = parentPort
 assert(port !== null, 'runs in a worker thread')
+runInBackground()
 const post = (message: SnapshotMessage): void => port.postMessage(message)
 
 try {

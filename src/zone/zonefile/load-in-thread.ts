@@ -25,7 +25,7 @@ interface PlainError {
   readonly message: string
 }
 
-export type ImageMessage =
+type ImageMessage =
   | (Omit<Extract<ImageLoad, { kind: 'loaded' }>, 'warnings' | 'signatures'> & {
       readonly warnings: readonly PlainError[]
       readonly expiry: Extract<ImageLoad, { kind: 'loaded' }>['signatures']['expiry']

@@ -4,7 +4,8 @@ import { RRType } from '../../../src/dns/iana/index.ts'
 import { parseMessage } from '../../../src/dns/message/parse-message.ts'
 import { RecordList, WholeZone } from '../../../src/plugins/transfer/transfer-content.ts'
 import { TransferMessage } from '../../../src/plugins/transfer/transfer-message.ts'
-import { type RecordView, VersionView } from '../../../src/xfr/journal/version-view.ts'
+import type { RecordView } from '../../../src/xfr/journal/record-view.ts'
+import { VersionView } from '../../../src/xfr/journal/version-view.ts'
 import { imageOf, printView } from '../../support/zone-version.ts'
 
 const HEADER_OCTETS = 12
