@@ -1,10 +1,11 @@
-// What a start costs: commands to their end, servers to their start-up lines.
+// What a start costs: commands to their end, servers to their start-up lines; what servers have in memory then, and
+// 1.5 s later.
 //   node bench/start.mjs [OTHER_ROOT] [ROUNDS] [CASE]
 // OTHER_ROOT: another built checkout, started in turn with this one; each round has a ratio of its own. CASE: how the names of
 // those to be measured begin. Linux.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -35,6 +36,47 @@ mkdirSync(join(directory, 'records'))
 writeFileSync(join(directory, 'whoami'), WHOAMI)
 writeFileSync(join(directory, 'kuadrant'), KUADRANT)
 
+const ZONES = 5000
+const BLOCKS = 1000
+const zoneText = (zone, names) =>
+  `$ORIGIN ${zone}\n$TTL 300\n@ SOA ns1 admin 1 3600 600 86400 60\n@ NS ns1\nns1 A 192.0.2.1\n${names}`
+const addresses = (count) =>
+  Array.from(
+    { length: count },
+    (_, i) => `n${i} A 10.${i >> 16}.${(i >> 8) & 255}.${i & 255}\n`,
+  ).join('')
+
+/** Writes the zones of a case, unless an earlier round did. */
+function writeZones() {
+  if (existsSync(join(directory, 'zone-files'))) return
+  mkdirSync(join(directory, 'zone-files'))
+  for (let i = 0; i < ZONES; i++)
+    writeFileSync(
+      join(directory, `zone-files/db.z${i}.example`),
+      zoneText(`z${i}.example.`, addresses(9)),
+    )
+}
+
+/** Corefiles of servers with many zones, or with many names. */
+const LARGE = {
+  zones() {
+    writeZones()
+    return '.:0 {\n bind 127.0.0.1\n auto {\n directory zone-files db\\.(.*) {1}\n }\n}\n'
+  },
+  blocks() {
+    writeZones()
+    const block = (_, i) =>
+      `z${i}.example:0 {\n bind 127.0.0.1\n file zone-files/db.z${i}.example\n}\n`
+    return Array.from({ length: BLOCKS }, block).join('')
+  },
+  names() {
+    const file = join(directory, 'large')
+    if (!existsSync(file)) writeFileSync(file, zoneText('example.org.', addresses(1_000_000)))
+    return 'example.org:0 {\n bind 127.0.0.1\n file large\n}\n'
+  },
+}
+const SETTLED_MS = 1500
+
 /** Milliseconds and CPU milliseconds of a command, from its start to its end. */
 function command(...args) {
   return (main) => {
@@ -50,6 +92,8 @@ function command(...args) {
 /** The same of a server, from its start to the last of its lines; and what it has in memory then. */
 function server(corefile) {
   return async (main) => {
+    const compose = LARGE[corefile]
+    if (compose !== undefined) writeFileSync(join(directory, corefile), compose())
     const startMs = performance.now()
     const args = [main, 'serve', '-conf', corefile]
     const child = spawn(process.execPath, args, { cwd: directory, stdio: ['ignore', 'pipe', 1] })
@@ -62,11 +106,18 @@ function server(corefile) {
     if (!last.startsWith('Sextant-')) throw new Error(`${corefile}: it did not start: ${last}`)
     const wallMs = performance.now() - startMs
     const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' ')
+    await new Promise((resume) => setTimeout(resume, SETTLED_MS))
     const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
-    const residentMib = Number(/^VmRSS:\s+(\d+)/m.exec(status)[1]) / 1024
+    const mibOf = (field) => Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)[1]) / 1024
+    const [residentMib, peakMib] = [mibOf('VmRSS'), mibOf('VmHWM')]
     child.kill('SIGTERM')
     await exited
-    return { wallMs, cpuMs: (Number(stat[11]) + Number(stat[12])) * MS_PER_TICK, residentMib }
+    return {
+      wallMs,
+      cpuMs: (Number(stat[11]) + Number(stat[12])) * MS_PER_TICK,
+      residentMib,
+      peakMib,
+    }
   }
 }
 
@@ -76,6 +127,9 @@ const cases = {
   'check, kuadrant': command('check', '-conf', 'kuadrant'),
   'serve, whoami': server('whoami'),
   'serve, kuadrant': server('kuadrant'),
+  'zones, 5 000 of 12 records': server('zones'),
+  'blocks, 1 000 with a zone': server('blocks'),
+  'names, a million': server('names'),
 }
 
 for (const [name, run] of Object.entries(cases)) {
@@ -93,7 +147,7 @@ for (const [name, run] of Object.entries(cases)) {
     const texts = values.map((one) => median(one).toFixed(0).padStart(6))
     const ratios = values[0].map((value, i) => value / (values[1]?.[i] ?? value))
     const ratio = other === undefined ? '' : `  ${median(ratios).toFixed(2)} of it`
-    console.log(`${name.padEnd(16)} ${key.padEnd(12)} ${texts.join(' against ')}${ratio}`)
+    console.log(`${name.padEnd(26)} ${key.padEnd(12)} ${texts.join(' against ')}${ratio}`)
   }
 }
 rmSync(directory, { recursive: true })
