@@ -76,7 +76,7 @@ export class MemoryRelease {
 }
 
 /** A heap of this size after the start has much garbage, if few objects live; octets. */
-const START_HEAP_MIN = 64 * MIB
+const START_HEAP_MIN = 32 * MIB
 
 interface StartReleaseParts {
   readonly log: Pick<Logger, 'info'>

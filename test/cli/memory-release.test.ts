@@ -120,6 +120,6 @@ t.test('a start releases its memory once if the heap is large', async (t) => {
     return acts
   }
   const line = 'memory: resident memory reduced from 300 to 180 MiB, after the start'
-  t.strictSame(run(64), ['collect', 'trim', line])
-  t.strictSame(run(63), [])
+  t.strictSame(run(32), ['collect', 'trim', line])
+  t.strictSame(run(31), [])
 })
