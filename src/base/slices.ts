@@ -11,17 +11,35 @@ export function runWhole<T>(work: Generator<void, T>): T {
   }
 }
 
+/** The slices of sliced work: between two of them, the event loop does other work. */
+export class Slices {
+  readonly #clock: Clock
+  #endMs: number
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#endMs = clock.monotonic() + SLICE_MS
+  }
+
+  get isOver(): boolean {
+    return this.#clock.monotonic() >= this.#endMs
+  }
+
+  /** Begins another slice after other work. */
+  async pause(): Promise<void> {
+    await new Promise<void>((resume) => setImmediate(resume))
+    this.#endMs = this.#clock.monotonic() + SLICE_MS
+  }
+}
+
 /**
- * Runs work, which offers a pause at each `yield`, in slices of about SLICE_MS. Between slices, the
- * event loop does other work. Rejects with what `work` throws.
+ * Runs work, which offers a pause at each `yield`, in slices of about SLICE_MS. Rejects with what `work` throws.
  */
 export async function runInSlices<T>(work: Generator<void, T>, clock: Clock): Promise<T> {
-  let sliceEnd = clock.monotonic() + SLICE_MS
+  const slices = new Slices(clock)
   for (;;) {
     const step = work.next()
     if (step.done === true) return step.value
-    if (clock.monotonic() < sliceEnd) continue
-    await new Promise<void>((resume) => setImmediate(resume))
-    sliceEnd = clock.monotonic() + SLICE_MS
+    if (slices.isOver) await slices.pause()
   }
 }

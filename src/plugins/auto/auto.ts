@@ -2,6 +2,7 @@ import { FileZone } from '../../authority/file-zone.ts'
 import type { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
 import { groupOfZoneFiles } from '../../authority/zone-file-problems.ts'
 import type { Clock } from '../../base/clock.ts'
+import { Slices } from '../../base/slices.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
 import type { ProblemGroup } from '../../base/telemetry/problems.ts'
 import { nameKey } from '../../dns/name/name.ts'
@@ -63,7 +64,7 @@ export class Auto {
   }
 
   async #walk(): Promise<void> {
-    const { directory, isWholeAmong, log, pattern } = this.#options
+    const { clock, directory, isWholeAmong, log, pattern } = this.#options
     const warnings: string[] = []
     const found = findZoneFiles(directory, pattern, (text) => {
       log.warning(text)
@@ -74,7 +75,10 @@ export class Auto {
     if (found === undefined) return
     const isWhole = isWholeAmong(found)
     const vanished = new Set(this.#zones.keys())
+    const slices = new Slices(clock)
     for (const { zone, path } of found) {
+      // Thousands of files take seconds, also if none has changed.
+      if (slices.isOver) await slices.pause()
       if (this.#stopped) return
       const key = nameKey(zone)
       vanished.delete(key)

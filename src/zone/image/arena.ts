@@ -1,5 +1,6 @@
 import { assert } from '../../base/assert.ts'
 import { InputError } from '../../base/errors.ts'
+import { NAME_ROOM_OCTETS } from '../../dns/message/query.ts'
 import { useHugePages } from './huge-pages.ts'
 import { HEADER_LENGTH, HEADER_MAGIC, HEADER_WORDS, MAGIC } from './layout.ts'
 
@@ -8,6 +9,9 @@ const GROWTH_OCTETS_MAX = 64 * 1024 * 1024
 
 /** The pages of a smaller arena fit into the TLB. Below that, koffi need not be loaded either. */
 const HUGE_PAGES_OCTETS_MIN = 8 * 1024 * 1024
+
+/** What readers may read behind a name: three names of a SOA that follow each other, and one more. */
+const READ_AHEAD_OCTETS = 4 * NAME_ROOM_OCTETS
 
 /** Octet offsets of a response's records are 32 bits wide. */
 export const ARENA_OCTETS_MAX = 2 ** 32
@@ -71,6 +75,19 @@ export class Arena {
     const offset = this.tail
     this.tail += words
     return offset
+  }
+
+  /**
+   * Returns a copy of the arena that has no room to grow, but enough behind its last word for readers that copy
+   * names by four octets. It is ordinary memory: a buffer that can grow takes two mappings of the process, which may
+   * have 65 530.
+   */
+  copyFixed(): SharedArrayBuffer {
+    const length = this.tail + READ_AHEAD_OCTETS / 4
+    const words = new Uint32Array(new SharedArrayBuffer(length * 4))
+    words.set(this.words.subarray(0, this.tail))
+    words[HEADER_LENGTH] = length
+    return words.buffer
   }
 
   /** Call it after each change of the buffer's length. */

@@ -41,6 +41,9 @@ export interface ZoneImageStats {
   readonly arenaOctets: number
 }
 
+/** Larger arenas stay as they are: a copy takes time, and there are few. */
+const FIXED_OCTETS_MAX = 1024 * 1024
+
 /** A version of an image as plain data over its shared memory. */
 export interface CapturedImage {
   readonly buffer: SharedArrayBuffer
@@ -295,6 +298,15 @@ export class ZoneImage {
   /** True if readers see all changes. */
   get isPublished(): boolean {
     return !this.#changed
+  }
+
+  /**
+   * Returns the published version for readers of an image that will not change: a small one in memory of its own size
+   * (see `Arena.copyFixed`), a larger one in place. All changes must be published.
+   */
+  finish(): SharedArrayBuffer {
+    assert(!this.#changed, 'all is published')
+    return this.#arena.tail * 4 < FIXED_OCTETS_MAX ? this.#arena.copyFixed() : this.#arena.buffer
   }
 
   /** Returns the data from which any thread can copy the published version. All changes must be published. */

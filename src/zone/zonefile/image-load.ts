@@ -30,7 +30,7 @@ export function* loadImage(
     const { kind, serial, warnings, signatures } = load
     files = load.files
     const image = yield* fillImage(load.records, apex)
-    return { kind, buffer: image.handle.buffer, serial, warnings, signatures, files }
+    return { kind, buffer: image.finish(), serial, warnings, signatures, files }
   } catch (error) {
     const reason = error instanceof InputError ? error : outOfMemory(error, path)
     return { kind: 'failed', errors: [reason], files }

@@ -107,7 +107,7 @@ export const steerer: Steerer = {
 
 export function run(
   t: Test,
-  image: ReturnType<typeof imageOf>,
+  image: Pick<ReturnType<typeof imageOf>, 'reader'>,
   options: AnswerOptions,
   c: Case,
 ): void {

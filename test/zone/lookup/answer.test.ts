@@ -1,5 +1,6 @@
 import t from 'tap'
 import { Response } from '../../../src/dns/message/response.ts'
+import { ZoneReader } from '../../../src/zone/image/reader.ts'
 import { ZoneAnswerer } from '../../../src/zone/lookup/answer.ts'
 import { imageOf, linesOf } from '../../support/zone-lines.ts'
 import { question } from '../../support/zone-names.ts'
@@ -437,6 +438,13 @@ const cases: readonly Case[] = [
 
 t.test('answers by RFC 1034 section 4.3.2', async (t) => {
   const image = imageOf(ZONES)
+  for (const c of cases) t.test(c.name, async (t) => run(t, image, {}, c))
+})
+
+t.test('a finished image answers the same, to its last octet', async (t) => {
+  const buffer = imageOf(ZONES).finish()
+  t.notOk(buffer.growable)
+  const image = { reader: () => new ZoneReader({ buffer }) }
   for (const c of cases) t.test(c.name, async (t) => run(t, image, {}, c))
 })
 
