@@ -51,7 +51,8 @@ export async function loadWithoutPause(
   threadOctetsMin: number = THREAD_OCTETS_MIN,
 ): Promise<ImageLoad> {
   if ((statIfAny(job.path)?.size ?? 0) >= threadOctetsMin) {
-    const loaded = current.then(() => loadInThread(job))
+    // `new Worker` throws if the system allows no more threads. The next load waits for this promise.
+    const loaded = current.then(() => loadInThread(job)).catch(() => undefined)
     current = loaded
     const load = await loaded
     if (load !== undefined) return load

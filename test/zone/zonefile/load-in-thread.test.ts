@@ -66,3 +66,16 @@ t.test('loads at the same time, and a file that is gone', async (t) => {
     ['loaded', 'loaded', 'unreadable'],
   )
 })
+
+t.test(
+  'a thread that cannot start: the caller loads, and the next load has a thread again',
+  async (t) => {
+    const path = join(t.testdir({}), 'db')
+    writeFileSync(path, HEAD)
+    // A function cannot be sent to a thread: `new Worker` throws, as without the right to more threads.
+    const options = { fault: () => 0 }
+    const load = await loadWithoutPause({ path, apex, options }, systemClock, 1)
+    t.equal(load.kind, 'loaded')
+    t.equal((await loadWithoutPause({ path, apex, options: {} }, systemClock, 1)).kind, 'loaded')
+  },
+)
