@@ -6,6 +6,7 @@ import type { Logger } from '../base/telemetry/log.ts'
 import { printName } from '../dns/name/name.ts'
 import type { CheckReport } from '../plugin/description.ts'
 import { ZoneReader } from '../zone/image/reader.ts'
+import { countShared } from '../zone/image/shared-weight.ts'
 import { ZoneAnswerer } from '../zone/lookup/answer.ts'
 import type { SignatureReport } from '../zone/zonefile/check-signatures.ts'
 import type { ImageLoad } from '../zone/zonefile/image-load.ts'
@@ -34,6 +35,7 @@ export interface VersionMemory {
  * `minimal` removes it.
  */
 export function answererOf(reader: ZoneReader, nsInAuthority: boolean): ZoneAnswerer {
+  countShared(reader.handle.buffer)
   return new ZoneAnswerer(reader, undefined, { apexNsInAuthority: nsInAuthority })
 }
 
