@@ -9,6 +9,7 @@ const RECORD_OCTETS = 220
 /** The text, and its names and rdata. */
 const TEXT_COPIES = 2
 const NEWLINE = 0x0a
+const SEMICOLON = 0x3b
 const MIB = 2 ** 20
 
 /**
@@ -22,13 +23,23 @@ export function memoryProblem(
   // To ask the system takes 150 µs.
   if (text.length < OCTETS_MIN) return undefined
   const octetsMax = memoryMax === 'left' ? memoryLeft() : memoryMax
-  let lines = 0
-  for (let at = text.indexOf(NEWLINE); at !== -1; at = text.indexOf(NEWLINE, at + 1)) lines++
-  const needed = lines * RECORD_OCTETS + text.length * TEXT_COPIES
+  const needed = countLines(text) * RECORD_OCTETS + text.length * TEXT_COPIES
   if (needed <= octetsMax) return undefined
   const [need, has] = [needed, Math.max(0, octetsMax)].map((octets) => Math.round(octets / MIB))
   const message = `loading the zone needs about ${need} MiB of memory, and ${has} MiB are left`
   return new InputError({ file, line: 1 }, `${message}; give the server more, or split the zone`)
+}
+
+/** Returns the number of lines except empty ones and comments. */
+function countLines(text: Uint8Array): number {
+  let lines = 0
+  let previous = NEWLINE
+  for (let at = 0; at < text.length; at++) {
+    const c = text[at]!
+    if (previous === NEWLINE && c !== NEWLINE && c !== SEMICOLON) lines++
+    previous = c
+  }
+  return lines
 }
 
 /** Returns the octets of memory that this process may still take. */

@@ -418,3 +418,10 @@ test('a file that needs more memory than is left', async (t) => {
   t.notOk(haveChanged(refused.files), 'it is not read again until it changes')
   t.match(load(30 * 2 ** 20), { kind: 'failed', errors: [{ message: /more than 65535 records/ }] })
 })
+
+test('empty lines and comments need no memory but that of their text', async (t) => {
+  const path = join(t.testdir({}), 'db')
+  writeFileSync(path, APEX + ';\n\n'.repeat(400_000))
+  const load = runWhole(loadZone(path, wire('example.org.'), { memoryMax: 10 * 2 ** 20 }))
+  t.equal(load.kind, 'loaded')
+})
