@@ -73,7 +73,7 @@ t.test(
     const path = join(t.testdir({}), 'db')
     writeFileSync(path, HEAD)
     // A function cannot be sent to a thread: `new Worker` throws, as without the right to more threads.
-    const options = { fault: () => 0 }
+    const options = { nowSeconds: 0, fault: () => 0 }
     const load = await loadWithoutPause({ path, apex, options }, systemClock, 1)
     t.equal(load.kind, 'loaded')
     t.equal((await loadWithoutPause({ path, apex, options: {} }, systemClock, 1)).kind, 'loaded')
