@@ -39,7 +39,7 @@ const AT_CUT: ReadonlySet<number> = new Set([RRType.NS, RRType.DS, RRType.RRSIG,
 const OF_SIGNERS: ReadonlySet<number> = new Set([RRType.RRSIG, RRType.NSEC])
 
 interface NameCheckOptions {
-  /** False: other directives may answer for names that the file lacks. Missing = true. */
+  /** False: other directives or server blocks may answer for names that the file lacks. Missing = true. */
   readonly isWhole?: boolean
 }
 
@@ -167,7 +167,7 @@ class NameChecker {
 
   /** Checks a target in the zone that has no records. */
   #checkMissing(node: number, record: number, name: Uint8Array): void {
-    const address = addressIn(name, this.#apex.length)
+    const address = this.#findAddress(name)
     const isRepeated = this.#repeated !== undefined && isSubdomain(name, this.#repeated)
     if (address !== undefined) this.#reportAddress(node, record, address)
     else if (this.#records.type[record] === RRType.NS) this.#checkServer(node, record, name)
@@ -185,12 +185,22 @@ class NameChecker {
     }
   }
 
+  /** Returns the address in place of a name of the zone; undefined = none, or the zone has names below its labels. */
+  #findAddress(name: Uint8Array): string | undefined {
+    const address = addressIn(name, this.#apex.length)
+    if (address === undefined || this.#isElsewhere(name)) return undefined
+    const wildcard = this.#findWildcard(name)
+    const isOfZone =
+      wildcard === -1 || this.#records.owner(wildcard).length === this.#apex.length + 2
+    return isOfZone ? address : undefined
+  }
+
   /** Checks a name server in the zone that has no address of its own. */
   #checkServer(node: number, record: number, name: Uint8Array): void {
     const owner = this.#records.owner(node)
     const isOwn = node !== this.#apexNode && isSubdomain(name, owner)
     // The other zone has the address.
-    if (!isOwn && this.#isElsewhere(name)) return
+    if (!isOwn && (this.#options.isWhole === false || this.#isElsewhere(name))) return
     const wildcard = this.#findWildcard(name)
     const effect =
       isOwn || !this.#hasAddress(wildcard)

@@ -34,6 +34,17 @@ const unusable: { name: string; given: string; warnings: RegExp[] }[] = [
     warnings: [],
   },
   {
+    name: 'names that look like addresses, below a wildcard or a delegation',
+    given:
+      '*.0.0.10 1 A 127.0.0.3\na 1 CNAME 1.0.0.10\nb 1 CNAME 1.2.0.192\n192 1 NS ns.example.net.\n@ 1 MX 10 1.0.0.10\n',
+    warnings: [],
+  },
+  {
+    name: 'addresses that a wildcard of the zone answers for',
+    given: '* 1 A 127.0.0.3\n@ 1 MX 10 192.0.2.1\n',
+    warnings: [/^db\.test:4: MX of example\.org\. names the address 192\.0\.2\.1;/],
+  },
+  {
     name: 'hosts that are CNAMEs',
     given:
       'w 1 CNAME x\nx 1 A 192.0.2.1\n@ 1 MX 10 W\n_s 1 SRV 1 2 443 w\nsub 1 NS w\n@ 1 MX 20 x\nh 1 HTTPS 0 w\ny 1 CNAME w\n',
@@ -117,5 +128,6 @@ test('names of large zones are checked by `sextant check` only', async (t) => {
 })
 
 test('names that another directive may have', async (t) => {
-  t.same(warningsOf('a 1 CNAME none\n', { isWhole: false }), [])
+  t.same(warningsOf('a 1 CNAME none\n@ 60 NS ns1\nsub 1 NS x\n', { isWhole: false }), [])
+  t.match(warningsOf('sub 1 NS ns.sub\n', { isWhole: false }), [/name server ns\.sub\./])
 })
