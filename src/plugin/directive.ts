@@ -153,6 +153,8 @@ export interface SetupContext {
    */
   findOwnBlock(server: HostPort, name: Uint8Array): Promise<BlockConfig | undefined>
   readonly corefile: CorefileView
+  /** The zones of all server blocks. */
+  readonly blockZones: readonly Uint8Array[]
   /** Resources that blocks share, and both instances of a reload. Acquire in `start`, release in `stop`. */
   readonly resources: ResourceRegistry
   /** What the blocks of this Corefile share, in this thread. */

@@ -136,12 +136,13 @@ export function setupBlocks(
     }),
   }
   registrations.shared.provide(SERVER_COUNTERS, parts.serverCounters)
+  const blockZones = drafts.flatMap(({ config }) => config.keys.map(({ zone }) => zone))
   const directives = new Map(parts.directives.map((directive) => [directive.name, directive]))
   for (const name of parts.directiveNames) {
     for (const draft of drafts) {
       const tokens = draft.source.directives.get(name)
       if (tokens === undefined) continue
-      const all = { ...parts, registrations, corefile }
+      const all = { ...parts, registrations, corefile, blockZones }
       draft.config.directives.push(name)
       collect(errors, () => setupDirective(name, directives.get(name), tokens, draft, all))
     }
@@ -268,6 +269,7 @@ export function chargeTo(directive: string, error: InputError): InputError {
 interface ContextParts extends SetupParts {
   readonly registrations: Registrations
   readonly corefile: CorefileView
+  readonly blockZones: readonly Uint8Array[]
 }
 
 /** Returns the context for the setup of one directive. `tokens`: its lines in the block. */
@@ -289,6 +291,7 @@ function createContext(
     random: parts.random,
     metrics: parts.metrics,
     corefile: parts.corefile,
+    blockZones: parts.blockZones,
     reports: registrations.reports,
     warn: (message, at) => {
       registrations.warnings.push(chargeTo(name, new InputError(at, message)))

@@ -95,6 +95,7 @@ export class SetUp implements SetupContext {
   readonly reloadReasons: string[] = []
   readonly resources = processResources
   readonly openExplainer = async (): Promise<undefined> => undefined
+  readonly blockZones = []
   readonly findOwnBlock = async (): Promise<undefined> => undefined
   readonly shared = new SharedValues()
   readonly channel: ThreadChannel

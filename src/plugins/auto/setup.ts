@@ -35,9 +35,8 @@ export const auto: Directive = {
       origins: new ZoneSet(origins),
     }
     const isWholeAmong = (found: readonly FoundZone[]) => {
-      return findWholeZones({
+      return findWholeZones(c, {
         directive: 'auto',
-        block: c.block,
         fallthrough,
         zones: found.map(({ zone }) => zone),
       })

@@ -42,9 +42,8 @@ export const file: Directive = {
     const config = scanConfig(c)
     const served = new ThreadedFileZones(c, 'file')
     const { nsInAuthority } = served
-    const isWholeZone = findWholeZones({
+    const isWholeZone = findWholeZones(c, {
       directive: 'file',
-      block: c.block,
       fallthrough: config.fallthrough,
       zones: config.zones.map(({ zone }) => zone),
     })

@@ -1,17 +1,17 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { findWholeZones } from '../../authority/whole-zone.ts'
+import { isFirst } from '../../authority/whole-zone.ts'
 import { systemClock } from '../../base/clock.ts'
 import { InputError, type Position } from '../../base/errors.ts'
 import { checkStateFile, type StateKind } from '../../base/persist/state-file.ts'
-import { nameKey, printName } from '../../dns/name/name.ts'
+import { isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
 import { GEO_COVERAGE } from '../../geo/locator.ts'
 import { PROBE_STATES } from '../../health/probes/state-text.ts'
 import { SHIFT_STATE } from '../../health/shift/shift-text.ts'
 import { SLOW_START_STATE } from '../../health/slow-start-text.ts'
 import { cachedPeers } from '../../peering/cache/peer-cache-text.ts'
 import type { CheckReport } from '../../plugin/description.ts'
-import type { BlockConfig } from '../../plugin/directive.ts'
+import type { SetupContext } from '../../plugin/directive.ts'
 import { findAliasLoops } from '../../publish/build/alias-loops.ts'
 import { findLameServers, NO_REPORT } from '../../publish/build/default-server.ts'
 import { RecordPlaces } from '../../publish/build/locate.ts'
@@ -63,7 +63,7 @@ export async function checkBlock(
   options: KuadrantOptions,
   all: readonly KuadrantOptions[],
   { warn, read, foresee, isOffline }: CheckReport,
-  block: BlockConfig,
+  c: Pick<SetupContext, 'block' | 'blockZones'>,
 ): Promise<readonly InputError[]> {
   const { zones } = options
   const ownership = new ZoneOwnership()
@@ -82,7 +82,7 @@ export async function checkBlock(
   const permitted = { ...found, records }
   const conflicts = [
     ...refused.map((one) => new InputError(found.places.record(one.key), printRefused(one))),
-    ...checkRecords({ ...options, site }, ownership, permitted, { all, block, warn }),
+    ...checkRecords({ ...options, site }, ownership, permitted, { all, c, warn }),
   ]
   const unsigned = findUnsigned(options.peering)
   if (unsigned !== undefined) warn(unsigned)
@@ -116,7 +116,7 @@ function warnOfStateFiles(options: KuadrantOptions, warn: Warn): void {
 interface Surroundings {
   /** The `kuadrant` directives of the Corefile. */
   readonly all: readonly KuadrantOptions[]
-  readonly block: BlockConfig
+  readonly c: Pick<SetupContext, 'block' | 'blockZones'>
   readonly warn: Warn
 }
 
@@ -128,13 +128,13 @@ function checkRecords(
   options: KuadrantOptions,
   ownership: ZoneOwnership,
   { records, places }: CheckedManifests,
-  { all, block, warn }: Surroundings,
+  { all, c, warn }: Surroundings,
 ): InputError[] {
   const faults = findAliasLoops(records, places)
   const { source, peering, fallthrough } = options
-  const coverage = block.shared.find(GEO_COVERAGE)
-  const zones = all.flatMap((other) => other.zones)
-  const isWhole = findWholeZones({ directive: 'kuadrant', block, fallthrough, zones: [] })
+  const coverage = c.block.shared.find(GEO_COVERAGE)
+  const allZones = [...all.flatMap((other) => other.zones), ...c.blockZones]
+  const isAlone = peering.peers.length === 0 && isFirst(c, 'kuadrant')
   // Health does not affect conflicts.
   const health = NOTHING_KNOWN
   for (const apex of options.zones) {
@@ -157,9 +157,9 @@ function checkRecords(
     for (const warning of findUnmatched(own, coverage, places)) warn(warning)
     const inZone = {
       apex,
-      zones,
+      zones: allZones.filter((other) => other.length > apex.length && isSubdomain(other, apex)),
       has: (name: Uint8Array) => content.explain(name, NO_REPORT).length > 0,
-      isWhole: isComplete() && isWhole(apex),
+      isWhole: isAlone && !fallthrough.touches(apex),
     }
     for (const warning of findUnusableNames(own, inZone, places)) warn(warning)
   }

@@ -33,7 +33,7 @@ export const kuadrant: Directive = {
       if (!isScanned && !draft.hasSource) return []
       for (const own of await findOwnPeers(c, draft, byBlock)) report.warn(own)
       const { checkBlock } = await import('./check.ts')
-      return checkBlock(draft, drafts, report, c.block).catch(faultAt(draft.position))
+      return checkBlock(draft, drafts, report, c).catch(faultAt(draft.position))
     }
     try {
       const options = scanOptions(c, draft)

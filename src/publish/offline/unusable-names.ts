@@ -18,7 +18,7 @@ const HOST_AT: ReadonlyMap<number, number> = new Map([
 /** The zone that the records are in. */
 interface ZoneOfRecords {
   readonly apex: Uint8Array
-  /** All apexes of the source. */
+  /** The zones below it, of any server block. */
   readonly zones: readonly Uint8Array[]
   /** True if the zone has records at a name, also those of the Corefile. */
   readonly has: (name: Uint8Array) => boolean
@@ -174,7 +174,7 @@ class NameFinder {
 /** True if the name is in the zone, and in no zone below it. */
 function isWithin(name: Uint8Array, { apex, zones }: ZoneOfRecords): boolean {
   if (!isSubdomain(name, apex)) return false
-  return !zones.some((other) => other.length > apex.length && isSubdomain(name, other))
+  return !zones.some((other) => isSubdomain(name, other))
 }
 
 /** Returns the highest delegated name that is `name` or above it, as a part of it; undefined = none. */
