@@ -74,10 +74,8 @@ export function* loadZone(
     return { kind: 'unreadable', error, files: [{ file: path, stamp: '' }] }
   }
   const problem = memoryProblem(source, options.memoryMax)
-  if (problem !== undefined) {
-    const { file, stamp } = source
-    return { kind: 'failed', errors: [problem], files: [{ file, stamp }] }
-  }
+  // No files: the next reload tries again, because memory may be free by then.
+  if (problem !== undefined) return { kind: 'failed', errors: [problem], files: [] }
   return yield* loadZoneText(source, apex, options)
 }
 
