@@ -21,7 +21,7 @@ export async function findLoops(
     const zone = zones[owners.indexOf(block)]
     if (zone === undefined) continue
     const address = printHostPort(server)
-    const message = `${what}: ${address} is this server, so that queries for ${printName(zone)} come back to this block; name another server`
+    const message = `${what}: ${address} is this server, so queries for ${printName(zone)} come back to this block; name another server`
     loops.push(new InputError(position, message))
   }
   return loops

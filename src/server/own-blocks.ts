@@ -31,13 +31,13 @@ export function findOwnBlock(
   return blocks.find(({ chain }) => chain === found?.chain)?.config
 }
 
-/** True if a socket on all addresses `host` gets packets to the address. */
+/** True if `host` stands for all addresses, and a socket on it gets packets to `address`. */
 function isCovered(address: string, host: string): boolean {
   if (!EVERY.has(host)) return false
   return host === '' || host.includes(':') === address.includes(':')
 }
 
-/** True if packets to the address stay on this machine, and reach a socket on all addresses. */
+/** True if packets to the address stay on this machine, and a socket on all addresses gets them. */
 function isOwn(address: string, interfaces: ReturnType<typeof networkInterfaces>): boolean {
   if (FOREIGN.has(address)) return false
   if (EVERY.has(address) || /^127\./.test(address) || address === '::1') return true

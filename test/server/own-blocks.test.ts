@@ -13,7 +13,7 @@ const FORWARD = (to: string): string => `.:5353 {\n bind 127.0.0.1 ::1\n forward
 const PLAIN = (to: string): string => `.:5353 {\n forward . ${to}\n}\n`
 const BACK = (what: string, zone = '.'): RegExp => {
   return new RegExp(
-    `^\\[WARNING\\] Corefile:\\d+: plugin/\\w+: ${what} is this server, so that queries for ${zone.replaceAll('.', '\\.')} come back to this block; name another server$`,
+    `^\\[WARNING\\] Corefile:\\d+: plugin/\\w+: ${what} is this server, so queries for ${zone.replaceAll('.', '\\.')} come back to this block; name another server$`,
   )
 }
 const SECONDARY = (zone: string, from: string): string =>

@@ -49,7 +49,7 @@ export function scanAnsweredZones(
   return zones
 }
 
-/** Returns the largest zones whose queries reach a directive for `zones`: parts of the block's zones. */
+/** Returns the parts of `zones` that are in the block: a directive for `zones` gets queries for their names. */
 export function zonesInBlock(zones: readonly Uint8Array[], { keys }: BlockConfig): Uint8Array[] {
   return zones.flatMap((zone) =>
     keys.flatMap((key) => {

@@ -60,7 +60,7 @@ export function* findIdleRights(
     else if (property === 'share-hosts' && allowed.length === blocks.length)
       yield warn('no effect: namespaces of allow-namespaces share all hosts; remove this line')
     else if (lost.length > 0)
-      yield warn(`not in WATCH_NAMESPACES, so that it is not read: ${lost.join(', ')}; correct it`)
+      yield warn(`not in WATCH_NAMESPACES, so not read: ${lost.join(', ')}; correct it`)
   }
 }
 

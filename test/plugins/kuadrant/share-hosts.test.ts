@@ -104,14 +104,14 @@ for (const [name, more, want, zone = ZONE, watched = ''] of [
   [
     'namespaces that are not read',
     'share-hosts . gw evil',
-    ['share-hosts .: not in WATCH_NAMESPACES, so that it is not read: evil; correct it'],
+    ['share-hosts .: not in WATCH_NAMESPACES, so not read: evil; correct it'],
     ZONE,
     'gw,app',
   ],
   [
     'allowed namespaces that are not read',
     'allow-namespaces gw evil',
-    ['allow-namespaces: not in WATCH_NAMESPACES, so that it is not read: evil; correct it'],
+    ['allow-namespaces: not in WATCH_NAMESPACES, so not read: evil; correct it'],
     ZONE,
     'gw,app',
   ],
