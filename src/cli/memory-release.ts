@@ -12,6 +12,8 @@ const RELEASE_MS_MIN = 60_000
 /** The collection of a heap of 30 MiB takes 60 to 85 ms, that of 50 MiB up to 140 ms. */
 const HEAP_OCTETS_MAX = 32 * 2 ** 20
 const CHECK_MS = 1000
+/** Growth of the buffers outside of the heap that is likely garbage of a transfer or a load; octets. */
+const BUFFERS_MIN = 64 * 2 ** 20
 const MIB = 2 ** 20
 
 interface MemoryReleaseParts {
@@ -19,7 +21,7 @@ interface MemoryReleaseParts {
   readonly log: Pick<Logger, 'info'>
   /** Open TCP connections. */
   readonly connections: () => number
-  readonly memory: () => { readonly rss: number; readonly heapUsed: number }
+  readonly memory: () => Pick<NodeJS.MemoryUsage, 'rss' | 'heapUsed' | 'arrayBuffers'>
   /** Collects all garbage, then calls `done`. */
   readonly collect: (done: () => void) => void
   /** Returns free memory to the system. */
@@ -27,11 +29,11 @@ interface MemoryReleaseParts {
 }
 
 /**
- * Returns the memory of a flood of TCP connections to the system. V8 collects the closed sockets of
- * an idle process only after minutes, and malloc keeps the memory that they free. This class
- * releases both after connections fell from a peak of at least 500 to less than a tenth, and
- * stopped falling. It does so at most once a minute. It does not collect a large heap, because that
- * would block the control thread for longer than 100 ms.
+ * Returns the memory of a flood of TCP connections, and of large data that was read, to the system. V8 collects the
+ * closed sockets and the buffers of an idle process only after minutes, or never, and malloc keeps the memory that they
+ * free. This class releases both after connections fell from a peak of at least 500 to less than a tenth, and
+ * stopped falling, and after buffers grew by at least 64 MiB, and stopped growing. It does so at most once a minute. It
+ * does not collect a large heap, because that would block the control thread for longer than 100 ms.
  */
 export class MemoryRelease {
   readonly #parts: MemoryReleaseParts
@@ -43,6 +45,9 @@ export class MemoryRelease {
    */
   #heapBefore = 0
   #releasedMs = Number.NEGATIVE_INFINITY
+  /** Octets of buffers now, and the least since the last release. */
+  #buffers = 0
+  #buffersLeast = Number.POSITIVE_INFINITY
 
   constructor(parts: MemoryReleaseParts) {
     this.#parts = parts
@@ -50,28 +55,48 @@ export class MemoryRelease {
 
   /** Call it about once a second. */
   check(): void {
-    const last = this.#last
-    const now = this.#parts.connections()
-    this.#last = now
-    this.#peak = Math.max(this.#peak, now)
-    if (this.#peak < PEAK_MIN) this.#heapBefore = this.#parts.memory().heapUsed
-    else if (now < this.#peak * REST && now >= last) this.#release(now)
+    const { heapUsed, arrayBuffers } = this.#parts.memory()
+    this.#checkConnections(heapUsed)
+    this.#checkBuffers(heapUsed, arrayBuffers)
   }
 
-  #release(now: number): void {
+  #checkConnections(heapUsed: number): void {
+    const last = this.#last
+    const now = this.#parts.connections()
+    const peak = Math.max(this.#peak, now)
+    this.#last = now
+    this.#peak = peak
+    if (peak < PEAK_MIN) this.#heapBefore = heapUsed
+    else if (now < peak * REST && now >= last) {
+      const isDone = this.#release(this.#heapBefore, `TCP connections fell from ${peak} to ${now}`)
+      if (isDone) this.#peak = now
+    }
+  }
+
+  #checkBuffers(heapUsed: number, buffers: number): void {
+    const hasGrown = buffers > this.#buffers
+    this.#buffers = buffers
+    this.#buffersLeast = Math.min(this.#buffersLeast, buffers)
+    if (hasGrown || buffers - this.#buffersLeast < BUFFERS_MIN) return
+    if (heapUsed <= HEAP_OCTETS_MAX) this.#release(heapUsed, 'after large data was read')
+  }
+
+  /** Returns false if the last release was less than a minute ago. `heap`: its octets in use. */
+  #release(heap: number, why: string): boolean {
     const { clock, log, memory, collect, trim } = this.#parts
     const nowMs = clock.monotonic()
-    if (nowMs - this.#releasedMs < RELEASE_MS_MIN) return
-    const peak = this.#peak
+    if (nowMs - this.#releasedMs < RELEASE_MS_MIN) return false
     const before = memory().rss
     this.#releasedMs = nowMs
-    this.#peak = now
     const finish = (): void => {
       trim()
-      logRelease(log, before, memory().rss, `TCP connections fell from ${peak} to ${now}`)
+      const { rss, arrayBuffers } = memory()
+      this.#buffersLeast = arrayBuffers
+      logRelease(log, before, rss, why)
     }
-    if (this.#heapBefore > HEAP_OCTETS_MAX) finish()
+    if (heap > HEAP_OCTETS_MAX) finish()
     else collect(finish)
+    return true
   }
 }
 

@@ -7,6 +7,8 @@ const MIB = 2 ** 20
 interface Step {
   readonly connections: number
   readonly heapMib?: number
+  /** Outside of the heap; collecting leaves 10. */
+  readonly buffersMib?: number
   /** Since the step before. */
   readonly afterMs?: number
 }
@@ -22,7 +24,11 @@ function run(steps: readonly Step[]): string[] {
     clock,
     log: { info: (line) => lines.push(line) },
     connections: () => step.connections,
-    memory: () => ({ rss, heapUsed: (step.heapMib ?? 12) * MIB }),
+    memory: () => ({
+      rss,
+      heapUsed: (step.heapMib ?? 12) * MIB,
+      arrayBuffers: (acts.includes('trim') ? 10 : (step.buffersMib ?? 10)) * MIB,
+    }),
     collect: (done) => {
       acts += 'collect '
       done()
@@ -43,6 +49,8 @@ function run(steps: readonly Step[]): string[] {
 }
 
 const LINE = 'memory: resident memory reduced from 200 to 100 MiB, TCP connections fell from'
+const LINE_READ = 'memory: resident memory reduced from 200 to 100 MiB, after large data was read'
+const read = (buffersMib: number): Step => ({ connections: 0, buffersMib })
 const FLOOD = { connections: 2000, heapMib: 90 }
 const after = (connections: number): Step => ({ connections, heapMib: 70 })
 
@@ -89,6 +97,21 @@ const table: readonly { name: string; steps: readonly Step[]; expected: readonly
     name: 'a heap that is large before the flood is not collected',
     steps: [{ connections: 3, heapMib: 33 }, FLOOD, after(0), after(0)],
     expected: ['', '', '', 'trim', `${LINE} 2000 to 0`],
+  },
+  {
+    name: 'buffers that grew by enough, and have stopped growing',
+    steps: [read(10), read(40), read(74), read(74), read(10), read(10)],
+    expected: ['', '', '', 'collect trim', '', '', LINE_READ],
+  },
+  {
+    name: 'buffers that grew by too little, and those that stay',
+    steps: [read(100), read(163), read(163), read(150), read(150)],
+    expected: ['', '', '', '', ''],
+  },
+  {
+    name: 'buffers beside a large heap',
+    steps: [read(10), { ...read(90), heapMib: 33 }, { ...read(90), heapMib: 33 }],
+    expected: ['', '', ''],
   },
   {
     name: 'a heap that was large long before the flood',
