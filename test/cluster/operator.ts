@@ -34,9 +34,10 @@ export class RunningOperator {
     const addresses = [
       `--metrics-bind-address=127.0.0.1:${metrics}`,
       `--health-probe-bind-address=127.0.0.1:${probes}`,
-      '--nameserver-allow=127.0.0.0/8',
     ]
     this.#child = spawn(process.execPath, [MAIN, 'operator', ...addresses, ...args], {
+      // A flag would be refused where no controller reads it.
+      env: { ...process.env, NAMESERVER_ALLOW: '127.0.0.0/8' },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     const take = (chunk: Buffer): void => {
