@@ -149,7 +149,7 @@ export function logOf(server: RunningServer): string[] {
   return server
     .output()
     .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('[INFO] udp: '))
+    .filter((line) => line !== '' && !/^\[INFO\] (?:udp|memory): /.test(line))
     .map((line) =>
       line.replace(/\b\d+\.\d+s\b/g, 'TIMEs').replace(/\bin \d+\.\d\d s\b/g, 'in TIME s'),
     )
