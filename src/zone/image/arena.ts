@@ -10,7 +10,7 @@ const GROWTH_OCTETS_MAX = 64 * 1024 * 1024
 /** The pages of a smaller arena fit into the TLB. Below that, koffi need not be loaded either. */
 const HUGE_PAGES_OCTETS_MIN = 8 * 1024 * 1024
 
-/** What readers may read behind a name: three names of a SOA that follow each other, and one more. */
+/** Readers take the slow path to a SOA with room for fewer than three names behind its place. */
 const READ_AHEAD_OCTETS = 4 * NAME_ROOM_OCTETS
 
 /** Octet offsets of a response's records are 32 bits wide. */
