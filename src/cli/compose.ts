@@ -29,13 +29,15 @@ interface ComposeOptions {
   readonly takesOver?: boolean
   /** File with the secrets of cookies; absent = a random one that changes. */
   readonly cookieSecrets?: string | undefined
+  /** UDP queries that waited longer are dropped; 0 = none is. */
+  readonly maxQueryAgeMs?: number
 }
 
 /** Builds the process: this module connects parts that know each other only by interface. */
 export function composeParts(
   dnsPort: number,
   lines: LineBuffer,
-  { takesOver = false, cookieSecrets: file }: ComposeOptions = {},
+  { takesOver = false, cookieSecrets: file, maxQueryAgeMs = 0 }: ComposeOptions = {},
 ): SupervisorParts {
   const sink: LogSink = (line) => printLine(lines, line)
   const log = createLogger('', sink, () => false)
@@ -47,8 +49,8 @@ export function composeParts(
   const cookieSecrets = secrets.memory
   const tcpCounters = createTcpCounters()
   totals.includeLosses(() => ({ lines: lines.dropped }))
-  const parts = { dnsPort, lines, cookieSecrets, counts: counters, totals, log, takesOver }
-  const udp = new UdpService(parts)
+  const parts = { dnsPort, lines, cookieSecrets, counts: counters, totals, log }
+  const udp = new UdpService({ ...parts, takesOver, maxQueryAgeMs })
   const drivers: DnsDrivers = {
     dns: [udp, tcpDriver(tcpCounters, () => udp.reusePortBinder)],
   }

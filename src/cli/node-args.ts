@@ -10,10 +10,10 @@ import {
   scanFlags,
 } from './args.ts'
 import { SOCKET_DEFAULT } from './fqdn-args.ts'
-import { PROCESS_FLAGS, scanProcessFlags } from './serve-args.ts'
+import { PROCESS_FLAGS, type ProcessArgs, scanProcessFlags } from './serve-args.ts'
 
 /** The arguments of `sextant node`. */
-interface NodeArgs extends ReturnType<typeof scanProcessFlags> {
+interface NodeArgs extends ProcessArgs {
   /** Serve this Corefile; undefined = compose one from the other flags. */
   readonly conf: string | undefined
   /** The composed Corefile. */
@@ -69,11 +69,13 @@ export function scanNodeArgs(argv: readonly string[]): NodeArgs | string {
   if (fault !== '') return fault
   const corefile = composeCorefile(value, (name) => isOn(flags, name))
   if (typeof corefile !== 'string') return corefile.fault
+  const ofProcess = scanProcessFlags(flags)
+  if (typeof ofProcess === 'string') return ofProcess
   return {
     conf: value('conf') || undefined,
     corefile,
     printsConf: isOn(flags, 'print-conf'),
-    ...scanProcessFlags(flags),
+    ...ofProcess,
   }
 }
 

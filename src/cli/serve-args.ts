@@ -1,3 +1,5 @@
+import { scanDuration } from '../base/duration.ts'
+import { MAX_QUERY_AGE_MS_DEFAULT } from '../transport/udp/udp.ts'
 import { type CommandArgs, type Flags, flagsOf, isOn, refuseWords, scanFlags } from './args.ts'
 
 /** The arguments of `sextant serve`. The flags are CoreDNS's. */
@@ -9,6 +11,8 @@ export interface ServeArgs {
   readonly pidfile: string | undefined
   /** File with the secrets of server cookies; undefined = a random one that changes. */
   readonly cookieSecrets: string | undefined
+  /** UDP queries that waited longer are dropped; 0 = none is. */
+  readonly maxQueryAgeMs: number
   readonly plugins: boolean
   readonly quiet: boolean
   /** Another process, which will soon be ended, serves the addresses. */
@@ -29,6 +33,7 @@ export const COREFILE_FLAGS = flagsOf(`
 /** The flags of a server process, for `sextant serve` and `sextant node`. */
 export const PROCESS_FLAGS = flagsOf(`
   -cookie-secrets FILE | (a random secret, replaced every 26 hours) | secrets of DNS cookies that several servers share
+  -max-query-age DURATION | (${MAX_QUERY_AGE_MS_DEFAULT}ms) | under overload, drop UDP queries that waited longer in the buffer of their socket; 0 = answer them late
   -pidfile FILE | | write the process id to FILE once the server answers queries; at the end, remove FILE if it still has this id
   -quiet | | do not print start-up lines
   -takeover | | serve the addresses of a running server too; you then stop that server
@@ -54,20 +59,32 @@ export function scanServeArgs(argv: readonly string[]): ServeArgs | string {
   if (typeof flags === 'string') return flags
   const corefile = scanCorefileFlags(flags)
   if (typeof corefile === 'string') return corefile
+  const ofProcess = scanProcessFlags(flags)
+  if (typeof ofProcess === 'string') return ofProcess
   return {
     ...corefile,
-    ...scanProcessFlags(flags),
+    ...ofProcess,
     plugins: isOn(flags, 'plugins'),
     version: isOn(flags, 'version'),
     examples: isOn(flags, 'examples'),
   }
 }
 
-/** Reads PROCESS_FLAGS. */
-export function scanProcessFlags(
-  flags: Flags,
-): Pick<ServeArgs, 'pidfile' | 'cookieSecrets' | 'quiet' | 'takesOver'> {
+/** The values of PROCESS_FLAGS. */
+export type ProcessArgs = Pick<
+  ServeArgs,
+  'pidfile' | 'cookieSecrets' | 'maxQueryAgeMs' | 'quiet' | 'takesOver'
+>
+
+/** Reads PROCESS_FLAGS. Returns a string if they are invalid: the reason. */
+export function scanProcessFlags(flags: Flags): ProcessArgs | string {
+  const age = flags.given.get('max-query-age')
+  const maxQueryAgeMs = age === undefined ? MAX_QUERY_AGE_MS_DEFAULT : scanDuration(age)
+  if (maxQueryAgeMs === undefined || maxQueryAgeMs < 0) {
+    return `invalid value "${age}" for flag -max-query-age: must be a duration, for example 200ms`
+  }
   return {
+    maxQueryAgeMs,
     pidfile: flags.given.get('pidfile') || undefined,
     cookieSecrets: flags.given.get('cookie-secrets') || undefined,
     quiet: isOn(flags, 'quiet'),

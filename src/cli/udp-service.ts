@@ -11,7 +11,11 @@ import { chooseGrouping } from '../transport/udp/batch/grouping/choose-grouping.
 import { loadLibc } from '../transport/udp/batch/libc.ts'
 import { type ChosenUdp, chooseUdp } from '../transport/udp/choose.ts'
 import { dgramDriver } from '../transport/udp/dgram.ts'
-import { RECEIVE_BUFFER_OCTETS, SEND_BUFFER_OCTETS } from '../transport/udp/udp.ts'
+import {
+  MAX_QUERY_AGE_MS_DEFAULT,
+  RECEIVE_BUFFER_OCTETS,
+  SEND_BUFFER_OCTETS,
+} from '../transport/udp/udp.ts'
 import { startDataThread } from './start-data-thread.ts'
 
 type UdpServiceParts = Omit<
@@ -54,7 +58,7 @@ export class UdpService implements PacketDriver<ListenPlan> {
   /** Throws an InputError if the environment or the command line forces a way that is not available. */
   choose(): void {
     if (this.#chosen !== undefined) return
-    const { takesOver, log } = this.#parts
+    const { takesOver, maxQueryAgeMs, log } = this.#parts
     const { kind, description } = chooseUdp(process.env.SEXTANT_UDP)
     this.#chosen = { kind, description }
     if (kind === 'batch') {
@@ -62,10 +66,14 @@ export class UdpService implements PacketDriver<ListenPlan> {
       this.#chosen = { kind, description: description + grouping.description }
       this.reusePortBinder = new ReusePortBinder(loadLibc(), takesOver, (text) => log.warning(text))
       this.plane = this.#createPlane(grouping.groups)
-    } else if (takesOver) {
-      const reason = `-takeover requires batched UDP, but UDP is ${description}`
-      throw new InputError(undefined, reason)
+      return
     }
+    // The default is only a wish.
+    const isAgeAsked = maxQueryAgeMs !== 0 && maxQueryAgeMs !== MAX_QUERY_AGE_MS_DEFAULT
+    const ofAge = isAgeAsked ? '-max-query-age' : ''
+    const flag = takesOver ? '-takeover' : ofAge
+    if (flag === '') return
+    throw new InputError(undefined, `${flag} requires batched UDP, but UDP is ${description}`)
   }
 
   async open(plan: ListenPlan, handler: QueryHandler): Promise<Listener> {

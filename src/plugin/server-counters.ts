@@ -38,6 +38,8 @@ export interface Losses {
   readonly overloaded?: number
   /** UDP queries that the kernel dropped because the buffer of their socket was full. */
   readonly unbuffered?: number
+  /** UDP queries that waited longer than `-max-query-age` in the buffer of their socket. */
+  readonly late?: number
   /** UDP replies that the kernel did not accept. */
   readonly unsent?: number
   /** TCP connections over a limit. */

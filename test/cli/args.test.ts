@@ -7,6 +7,7 @@ const DEFAULTS = {
   dnsPort: 53,
   pidfile: undefined,
   cookieSecrets: undefined,
+  maxQueryAgeMs: 200,
   plugins: false,
   quiet: false,
   version: false,
@@ -40,6 +41,13 @@ const serves: readonly { name: string; given: readonly string[]; want: object | 
     want: 'invalid boolean value "maybe" for -quiet: parse error',
   },
   { name: '-cookie-secrets', given: ['-cookie-secrets', 's'], want: { cookieSecrets: 's' } },
+  { name: '-max-query-age', given: ['-max-query-age', '1.5s'], want: { maxQueryAgeMs: 1500 } },
+  { name: 'any age', given: ['-max-query-age=0'], want: { maxQueryAgeMs: 0 } },
+  ...['', '5', '-1s', 'soon'].map((age) => ({
+    name: `-max-query-age ${JSON.stringify(age)}`,
+    given: [`-max-query-age=${age}`],
+    want: `invalid value "${age}" for flag -max-query-age: must be a duration, for example 200ms`,
+  })),
   { name: '-pidfile', given: ['-pidfile', '/run/x'], want: { pidfile: '/run/x' } },
   { name: 'extra words', given: ['-quiet', 'x', 'y'], want: 'extra command line arguments: [x y]' },
   {

@@ -66,6 +66,7 @@ export class DataServer {
       dnsPort: 53,
       cookieSecrets: cookieSecrets.memory,
       groupsReplies: true,
+      maxQueryAgeMs: 200,
       totals: this.totals,
       counts,
       lines,

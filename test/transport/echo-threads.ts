@@ -122,7 +122,7 @@ export class EchoThreads {
           workerData: { init, port },
           transferList: [port],
         }),
-      { cookieSecrets: new CookieSecrets().memory, groupsReplies: true, seed: 1 },
+      { cookieSecrets: new CookieSecrets().memory, groupsReplies: true, maxQueryAgeMs: 0, seed: 1 },
       {
         onMessage: (message) => this.#take(handle, message),
         onDeath: (error) => this.faults.push(String(error)),

@@ -38,6 +38,7 @@ export class LossMetrics {
     const queries = [
       ['overload', losses.overloaded],
       ['buffer', losses.unbuffered],
+      ['late', losses.late],
     ] as const
     for (const [reason, count] of queries) {
       if (count !== undefined) this.#queries.inc({ reason }, count)

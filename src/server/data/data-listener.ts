@@ -74,7 +74,7 @@ export class DataListener implements UdpListener {
     this.port = this.#open(options.takesOver ? options.port : this.#checkFree())
   }
 
-  get counters(): UdpCounters {
+  get counters(): UdpCounters & { readonly late: number } {
     const total = Float64Array.from(this.#past)
     for (const { counts, socket } of this.#all()) {
       for (let i = 0; i < LOOP_COUNTS; i++) total[i]! += counts[i]!
@@ -84,14 +84,15 @@ export class DataListener implements UdpListener {
       dropped: total[LoopCount.Dropped]!,
       sendErrors: total[LoopCount.SendErrors]!,
       socketErrors: total[LoopCount.SocketErrors]!,
+      late: total[LoopCount.Late]!,
     }
   }
 
   get losses(): PacketLosses {
-    const { dropped, sendErrors } = this.counters
+    const { dropped, sendErrors, late } = this.counters
     const add = (sum: number, { socket }: Opened): number => sum + socket.unbuffered()
     const unbuffered = this.#all().reduce(add, this.#pastUnbuffered)
-    return { overloaded: dropped, unbuffered, unsent: sendErrors }
+    return { overloaded: dropped, unbuffered, unsent: sendErrors, late }
   }
 
   setHandler(handler: QueryHandler): void {

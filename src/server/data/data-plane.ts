@@ -32,6 +32,8 @@ export interface DataPlaneParts {
   readonly dnsPort: number
   /** As in `DataThreadInit`. */
   readonly groupsReplies: boolean
+  /** As in `DataThreadInit`. */
+  readonly maxQueryAgeMs: number
   readonly cookieSecrets: SharedArrayBuffer
   readonly totals: ServerTotals
   /** Counts events that happen outside the threads. */
@@ -92,7 +94,7 @@ export class DataPlane implements DataThreads, PacketDriver<ListenPlan> {
   readonly #bypasses = new Map<string, PacketBypass>()
   #bypassRequests = 0
   /** Losses of closed listeners. */
-  readonly #past: PacketLosses = { overloaded: 0, unbuffered: 0, unsent: 0 }
+  readonly #past: PacketLosses = { overloaded: 0, unbuffered: 0, unsent: 0, late: 0 }
 
   constructor(parts: DataPlaneParts) {
     this.#parts = parts
@@ -228,11 +230,11 @@ export class DataPlane implements DataThreads, PacketDriver<ListenPlan> {
   }
 
   #start(index: number): ThreadHandle {
-    const { libc, start, cookieSecrets, groupsReplies } = this.#parts
+    const { libc, start, cookieSecrets, groupsReplies, maxQueryAgeMs } = this.#parts
     const handle = new ThreadHandle(
       libc,
       start,
-      { cookieSecrets, groupsReplies, seed: randomInt(2 ** 32) },
+      { cookieSecrets, groupsReplies, maxQueryAgeMs, seed: randomInt(2 ** 32) },
       {
         onMessage: (message) => this.#take(index, handle, message),
         onDeath: (error) => this.#revive(index, error),

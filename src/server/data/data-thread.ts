@@ -338,7 +338,10 @@ export class DataThread {
       const handler = handlers.get(address) ?? this.#serve(plan)
       handlers.set(address, handler)
       if (this.#loop.setHandler(fd, handler)) continue
-      const socket = new BatchSocket(loadLibc(), { fd, host, port }, this.#groupingAt(address))
+      const grouping = this.#groupingAt(address)
+      const { maxQueryAgeMs: maxAgeMs } = this.#parts.init
+      const backlog = maxAgeMs === 0 ? undefined : { maxAgeMs }
+      const socket = new BatchSocket(loadLibc(), { fd, host, port }, grouping, backlog)
       this.#loop.add(socket, handler, counts)
     }
   }

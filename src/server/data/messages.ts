@@ -15,6 +15,8 @@ export interface DataThreadInit {
   readonly cookieSecrets: SharedArrayBuffer
   /** Whether replies to the same client port are sent in one system call (transport/udp/batch/outbox). */
   readonly groupsReplies: boolean
+  /** UDP queries that waited longer are dropped (transport/udp/batch/backlog); 0 = none is. */
+  readonly maxQueryAgeMs: number
   /** Seed of the thread's random numbers. */
   readonly seed: number
 }

@@ -46,7 +46,7 @@ export class ThreadHandle {
   constructor(
     libc: Libc,
     start: StartThread,
-    secrets: Pick<DataThreadInit, 'cookieSecrets' | 'groupsReplies' | 'seed'>,
+    secrets: Omit<DataThreadInit, 'wake' | 'ring' | 'pending'>,
     hooks: ThreadHandleHooks,
   ) {
     this.#hooks = hooks

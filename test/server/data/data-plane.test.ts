@@ -48,6 +48,7 @@ async function serve(t: Test, text: string) {
     dnsPort: 0,
     cookieSecrets: cookieSecrets.memory,
     groupsReplies: true,
+    maxQueryAgeMs: 200,
     totals,
     counts,
     lines: buffer,

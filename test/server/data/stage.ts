@@ -53,6 +53,7 @@ export async function serve(
         transferList: [messages],
       }),
     groupsReplies: true,
+    maxQueryAgeMs: 200,
     socketsDefault: 2,
     dnsPort,
     cookieSecrets: cookieSecrets.memory,

@@ -60,7 +60,7 @@ export class XdpPlane implements PacketBypass {
   }
 
   get losses(): PacketLosses {
-    const sum = { overloaded: 0, unbuffered: 0, unsent: 0 }
+    const sum = { overloaded: 0, unbuffered: 0, unsent: 0, late: 0 }
     for (const { losses } of this.#interfaces.values()) addLosses(sum, losses)
     return sum
   }

@@ -26,8 +26,11 @@ export const IOVEC_LEN = 8
 
 /** Room for a `struct sockaddr_in6` (28 octets). */
 export const NAME_OCTETS = 32
-/** Room for one IPV6_PKTINFO message (40 octets), and in replies a UDP_SEGMENT message after it (24). */
-export const CONTROL_OCTETS = 64
+/**
+ * Room for one IPV6_PKTINFO message (40 octets), and the time of arrival before it (32, `Backlog`), or in
+ * replies a UDP_SEGMENT message after it (24).
+ */
+export const CONTROL_OCTETS = 96
 export const UNIT_CONTROL = NAME_OCTETS
 export const UNIT_PACKET = UNIT_CONTROL + CONTROL_OCTETS
 
@@ -43,7 +46,7 @@ export const REPLY_CHUNKS = BATCH
  *
  *     receive slot i                       unit i
  *     mmsghdr[i]                           ┌ sockaddr ┬ control ┬ head of the packet ┐
- *     │ 0 msg_name ───────────────────────▶│ 0        │ 32      │ 96 .. 96 + 511     │
+ *     │ 0 msg_name ───────────────────────▶│ 0        │ 32      │ 128 .. 128 + 511   │
  *     │ 8 msg_namelen                      └──────────┴─▲───────┴─▲──────────────────┘
  *     │16 msg_iov ───▶ iovec[2i]   0 iov_base ──────────┼─────────┘
  *     │24 msg_iovlen = 2           8 iov_len            │            tail i

@@ -31,8 +31,13 @@ export const LoopCount = {
   Dropped: 0,
   SendErrors: 1,
   SocketErrors: 2,
+  /** Queries that waited too long for this thread. */
+  Late: 3,
 } as const
-export const LOOP_COUNTS = 3
+export const LOOP_COUNTS = 4
+
+/** Result of `laneOf`: the packet waited too long, and is dropped. */
+export const LATE = -2
 
 /**
  * A socket that a loop can serve. A batch is `receive`, then for each slot `laneOf`, `room`,
@@ -49,7 +54,7 @@ export interface LoopSocket {
   readonly needsTurn: boolean
   /** Returns the number of filled slots: 0 if nothing has arrived, -1 on an error. */
   receive(): number
-  /** The index of the lane that answers the packet in `slot`; -1 = drop the packet. */
+  /** The index of the lane that answers the packet in `slot`; -1 or LATE = drop the packet. */
   laneOf(slot: number): number
   /** Room for the next reply, REPLY_OCTETS_MAX octets. Undefined while replies can't be sent. */
   room(): Uint8Array | undefined
@@ -319,6 +324,7 @@ export class BatchLoop {
   #serve(member: Member, slot: number): void {
     const { socket } = member
     const index = socket.laneOf(slot)
+    if (index === LATE) member.counts[LoopCount.Late]! += 1
     const lane = index < 0 ? undefined : member.lanes[index]
     const handler = lane?.handler
     if (lane === undefined || handler === undefined) return

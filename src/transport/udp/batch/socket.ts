@@ -3,10 +3,11 @@ import { parsePeerAddress } from '../../peer-address.ts'
 import * as sockaddr from '../../sockaddr.ts'
 import { systemError, writeSockaddr } from '../../sockaddr.ts'
 import * as udp from '../udp.ts'
+import { Backlog, type BacklogOptions } from './backlog.ts'
 import * as layouts from './layout.ts'
 import { Layout } from './layout.ts'
 import type { Libc } from './libc.ts'
-import type { LoopSocket } from './loop.ts'
+import { LATE, type LoopSocket } from './loop.ts'
 import { copyIPv4, copyIPv6 } from './octets.ts'
 import { type GroupingOptions, Outbox } from './outbox.ts'
 import { readAsked } from './pktinfo.ts'
@@ -120,16 +121,19 @@ export class BatchSocket implements SocketPlace, LoopSocket {
   /** Receive slots whose headers the kernel has written to. */
   #used = BATCH
   readonly #outbox: Outbox
+  /** Undefined = no datagram is late. */
+  readonly #backlog: Backlog | undefined
 
   /**
    * Opens and binds a socket, or attaches to a bound one. Throws the system's error, with code,
    * syscall, address and port. `grouping`: replies to the same peer may be grouped
-   * (`cutsMessages`).
+   * (`cutsMessages`). `backlog`: what waited longer is dropped (of an attached socket only).
    */
   constructor(
     libc: Libc,
     options: BatchSocketOptions | SocketPlace,
     grouping?: GroupingOptions | undefined,
+    backlog?: BacklogOptions | undefined,
   ) {
     this.#libc = libc
     // A thread that attaches serves the socket in a loop, and uses the memory only until it detaches.
@@ -157,6 +161,7 @@ export class BatchSocket implements SocketPlace, LoopSocket {
     })
     if (attaches) {
       this.port = options.port
+      if (backlog !== undefined) this.#backlog = new Backlog(libc, layout, this.fd, backlog)
       return
     }
     try {
@@ -188,6 +193,7 @@ export class BatchSocket implements SocketPlace, LoopSocket {
     const count = this.#libc.recvmmsg(this.fd, base + receiveHeaders, BATCH, MSG_DONTWAIT, 0)
     if (count > 0) {
       this.#used = count
+      this.#backlog?.note(count)
       return count
     }
     const errno = this.#libc.errno()
@@ -201,17 +207,19 @@ export class BatchSocket implements SocketPlace, LoopSocket {
    */
   #offerRooms(): void {
     const { words, receiveHeaders } = this.#layout
+    const controlOctets = this.#backlog?.isNoting === true ? CONTROL_OCTETS : this.#controlOctets
     for (let slot = 0; slot < this.#used; slot++) {
       const header = (receiveHeaders + slot * MMSGHDR_OCTETS) >> 2
       words[header + (HEADER_NAMELEN >> 2)] = NAME_OCTETS
-      words[header + (HEADER_CONTROLLEN >> 2)] = this.#controlOctets
+      words[header + (HEADER_CONTROLLEN >> 2)] = controlOctets
     }
     this.#used = 0
   }
 
-  /** All packets are of the one lane. @hot */
-  laneOf(): number {
-    return 0
+  /** All packets that are not late are of the one lane. @hot */
+  laneOf(slot: number): number {
+    const backlog = this.#backlog
+    return backlog?.isNoting === true && backlog.isLate(slot) ? LATE : 0
   }
 
   /** Fills in the packet in `slot`, and its source and destination addresses. @hot */
