@@ -62,7 +62,7 @@ function dnsperf({ port, file, ecs }, options) {
 }
 
 /** Resolves with what the command printed. */
-function run(command, args) {
+export function run(command, args) {
   const child = spawn(command, args.map(String), { stdio: ['ignore', 'pipe', 'ignore'] })
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
