@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
+import { describeMemory } from '../base/memory-limit.ts'
 import { Random } from '../base/random.ts'
 import { type LineBuffer, printLine } from '../base/telemetry/lines.ts'
 import { createLogger, type Logger, type LogSink } from '../base/telemetry/log.ts'
@@ -68,6 +69,7 @@ export function composeParts(
     // Only once a socket is open: a start that fails prints only its reason.
     if (!announced) {
       log.info(`udp: ${udp.description}`)
+      log.info(`memory: ${describeMemory()}`)
       releaseMemoryAfterFloods(tcpCounters, systemClock, log)
     }
     announced = true

@@ -1,5 +1,3 @@
-import { scanDuration } from '../base/duration.ts'
-import { MAX_QUERY_AGE_MS_DEFAULT } from '../transport/udp/udp.ts'
 import { type CommandArgs, type Flags, flagsOf, isOn, refuseWords, scanFlags } from './args.ts'
 
 /** The arguments of `sextant serve`. The flags are CoreDNS's. */
@@ -23,6 +21,9 @@ export interface ServeArgs {
 }
 
 export const DNS_PORT = 53
+
+/** Clients that waited so long have asked another server, or soon will: resolvers ask again after 0.2 to 2 s. */
+export const MAX_QUERY_AGE_MS_DEFAULT = 200
 
 /** The flags that select the Corefile, for several commands. */
 export const COREFILE_FLAGS = flagsOf(`
@@ -78,13 +79,13 @@ export type ProcessArgs = Pick<
 
 /** Reads PROCESS_FLAGS. Returns a string if they are invalid: the reason. */
 export function scanProcessFlags(flags: Flags): ProcessArgs | string {
-  const age = flags.given.get('max-query-age')
-  const maxQueryAgeMs = age === undefined ? MAX_QUERY_AGE_MS_DEFAULT : scanDuration(age)
-  if (maxQueryAgeMs === undefined || maxQueryAgeMs < 0) {
-    return `invalid value "${age}" for flag -max-query-age: must be a duration, for example 200ms`
+  const age = flags.given.get('max-query-age') ?? `${MAX_QUERY_AGE_MS_DEFAULT}ms`
+  const [, number, unit] = /^(\d{1,6})(ms|s)$/.exec(age === '0' ? '0s' : age) ?? []
+  if (unit === undefined) {
+    return `invalid value "${age}" for flag -max-query-age: must be a duration such as 200ms or 1s, or 0`
   }
   return {
-    maxQueryAgeMs,
+    maxQueryAgeMs: Number(number) * (unit === 's' ? 1000 : 1),
     pidfile: flags.given.get('pidfile') || undefined,
     cookieSecrets: flags.given.get('cookie-secrets') || undefined,
     quiet: isOn(flags, 'quiet'),

@@ -11,11 +11,8 @@ import { chooseGrouping } from '../transport/udp/batch/grouping/choose-grouping.
 import { loadLibc } from '../transport/udp/batch/libc.ts'
 import { type ChosenUdp, chooseUdp } from '../transport/udp/choose.ts'
 import { dgramDriver } from '../transport/udp/dgram.ts'
-import {
-  MAX_QUERY_AGE_MS_DEFAULT,
-  RECEIVE_BUFFER_OCTETS,
-  SEND_BUFFER_OCTETS,
-} from '../transport/udp/udp.ts'
+import { RECEIVE_BUFFER_OCTETS, SEND_BUFFER_OCTETS } from '../transport/udp/udp.ts'
+import { MAX_QUERY_AGE_MS_DEFAULT } from './serve-args.ts'
 import { startDataThread } from './start-data-thread.ts'
 
 type UdpServiceParts = Omit<

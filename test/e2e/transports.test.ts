@@ -25,7 +25,8 @@ import type { Case } from './transports-stage.ts'
  *     server cookies       made with a key of the process and the time: masked
  *     `[INFO] udp: …`      says which of the two it is
  *     `[INFO] memory: …`   has what the process holds at the time
- *     dropped, "buffer"    what the kernel had no room for: node:dgram can't know
+ *     dropped, "buffer"    what the kernel had no room for, and
+ *     dropped, "late"      what waited too long: node:dgram can't know
  */
 
 interface Transcript {

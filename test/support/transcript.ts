@@ -164,7 +164,7 @@ export function countsOf(page: string): string[] {
     .split('\n')
     .filter((line) => !line.startsWith('#') && line !== '')
     .filter((line) => !TIMINGS.test(line) || /_seconds_count\b/.test(line))
-    .filter((line) => !/^coredns_health_request_duration|reason="buffer"/.test(line))
+    .filter((line) => !/^coredns_health_request_duration|reason="(buffer|late)"/.test(line))
     .sort()
 }
 

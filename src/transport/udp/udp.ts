@@ -46,10 +46,8 @@ export const DRAIN_MS_DEFAULT = 5000
 /**
  * Size of the kernel's buffers of a server's socket. The kernel doubles this value, and a query
  * uses 768 octets or more (socket(7)). So some ten thousand queries may wait, and they are answered
- * within 0.1 s where answers are fast; `Backlog` bounds the wait elsewhere. The system's default has room for 277, fewer than a busy resolver sends at once.
+ * within 0.1 s where answers are fast; `Backlog` bounds the wait elsewhere. The system's default
+ * has room for 277, fewer than a busy resolver sends at once.
  */
 export const RECEIVE_BUFFER_OCTETS = 2 ** 22
 export const SEND_BUFFER_OCTETS = 2 ** 20
-
-/** Clients that waited so long have asked another server, or soon will: resolvers ask again after 0.2 to 2 s. */
-export const MAX_QUERY_AGE_MS_DEFAULT = 200

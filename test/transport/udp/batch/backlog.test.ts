@@ -4,11 +4,17 @@ import { writeSockaddr } from '../../../../src/transport/sockaddr.ts'
 import { BACKLOG_BATCHES } from '../../../../src/transport/udp/batch/backlog.ts'
 import { BATCH, UNIT_PACKET } from '../../../../src/transport/udp/batch/layout.ts'
 import { loadLibc } from '../../../../src/transport/udp/batch/libc.ts'
-import { LATE } from '../../../../src/transport/udp/batch/loop.ts'
+import {
+  BatchLoop,
+  LATE,
+  LOOP_COUNTS,
+  LoopCount,
+} from '../../../../src/transport/udp/batch/loop.ts'
 import { BatchSocket } from '../../../../src/transport/udp/batch/socket.ts'
+import { WakeReader, Waker } from '../../../../src/transport/udp/batch/wake.ts'
 import { RECEIVE_BUFFER_OCTETS } from '../../../../src/transport/udp/udp.ts'
 import { udpClient } from '../../client.ts'
-import { until } from '../../echo.ts'
+import { Echo, until } from '../../echo.ts'
 
 const libc = loadLibc()
 const MAX_AGE_MS = 200
@@ -113,6 +119,30 @@ for (const { bound, asked } of PLACES) {
     owner.close()
   })
 }
+
+t.test('a loop counts what is late, and does not answer it', async (t) => {
+  const { owner, clock, join } = attach('127.0.0.1')
+  const waker = new Waker(libc)
+  const none = (): void => {}
+  const hooks = { onWake: none, onHandOver: none, onFault: none, onBatch: none, onBatchEnd: none }
+  const loop = new BatchLoop(libc, new WakeReader(libc, waker), hooks)
+  const [echo, counts] = [new Echo(), new Float64Array(LOOP_COUNTS)]
+  loop.add(join(), echo, counts)
+  const backlog = BACKLOG_BATCHES * BATCH
+  flood(owner.host, owner.port, backlog)
+  const serves = (total: number) => (): boolean => {
+    loop.serveOnce()
+    return echo.served + counts[LoopCount.Late]! === total
+  }
+  await until('the backlog is answered', serves(backlog))
+  clock.aheadMs = MAX_AGE_MS + 1
+  flood(owner.host, owner.port, 3)
+  await until('the rest is dropped', serves(backlog + 3))
+  t.equal(counts[LoopCount.Late], 3)
+  loop.remove(owner.fd)
+  waker.close()
+  owner.close()
+})
 
 t.test('where the kernel cannot note times, nothing is late', async (t) => {
   const owner = new BatchSocket(libc, {

@@ -6,7 +6,6 @@ import { BATCH, UNIT_PACKET } from '../../../../src/transport/udp/batch/layout.t
 import { type Libc, loadLibc } from '../../../../src/transport/udp/batch/libc.ts'
 import {
   BatchLoop,
-  LATE,
   LOOP_COUNTS,
   LoopCount,
   type LoopHooks,
@@ -315,16 +314,6 @@ t.test('losses are counted', async (t) => {
   t.strictSame(numbers(toSome.received()), [1, 2])
   t.equal(none.counts[LoopCount.Dropped], 3)
   t.equal(some.counts[LoopCount.SendErrors], 1)
-})
-
-t.test('a query that is late is counted, and not answered', async (t) => {
-  const stage = new Stage(t)
-  const { socket, counts } = stage.serve(new Echo())
-  const client = stage.client(socket.port)
-  Object.assign(socket, { laneOf: (slot: number) => (slot === 1 ? LATE : 0) })
-  stage.run(() => client.send(...batch(3)))
-  t.equal(client.received().length, 2)
-  t.equal(counts[LoopCount.Late], 1)
 })
 
 t.test('the loop that replaces another one adds to its counts', async (t) => {
