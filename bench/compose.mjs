@@ -6,6 +6,7 @@
 import { systemClock } from '../dist/base/clock.js'
 import { Random } from '../dist/base/random.js'
 import { CookieJar } from '../dist/dns/edns/cookie.js'
+import { CookieSecrets } from '../dist/dns/edns/cookie-secrets.js'
 import { compose } from '../dist/dns/message/compose.js'
 import { parseQuery } from '../dist/dns/message/parse-query.js'
 import { Query } from '../dist/dns/message/query.js'
@@ -106,7 +107,7 @@ const options = {
 }
 for (const [name, packet, cookies] of [
   ['Server.serve, parse to reply, ECS', ECS, undefined],
-  ['Server.serve, with a server cookie', COOKIE, new CookieJar(new Uint8Array(16))],
+  ['Server.serve, with a server cookie', COOKIE, new CookieJar(new CookieSecrets())],
 ]) {
   const server = new Server({ ...options, cookies })
   const tx = server.acquire()

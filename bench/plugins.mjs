@@ -7,7 +7,7 @@ import { scanCidr } from '../dist/dns/text/address.js'
 import { AddressSet } from '../dist/dns/text/address-set.js'
 import { CounterSlots } from '../dist/plugin/counter-slots.js'
 import { Transaction } from '../dist/plugin/transaction.js'
-import { Acl, Action } from '../dist/plugins/acl/acl.js'
+import { Acl, AclAction } from '../dist/plugins/acl/acl.js'
 import { Header } from '../dist/plugins/header/header.js'
 import { Loadbalance } from '../dist/plugins/loadbalance/loadbalance.js'
 import { EntrySender } from '../dist/plugins/log/entries/entry-sender.js'
@@ -42,8 +42,8 @@ const last = {
 const root = new ZoneSet([Uint8Array.of(0)])
 const networks = Array.from({ length: 1000 }, (_, i) => scanCidr(`10.${i >> 8}.${i & 255}.0/24`))
 const policies = [
-  { action: Action.Block, qtypes: undefined, sources: new AddressSet(networks) },
-  { action: Action.Allow, qtypes: undefined, sources: undefined },
+  { action: AclAction.Block, qtypes: undefined, sources: new AddressSet(networks) },
+  { action: AclAction.Allow, qtypes: undefined, sources: undefined },
 ]
 const format = new LineFormat(COMMON_FORMAT, () => undefined)
 const octets = Buffer.from(new ArrayBuffer(4096))

@@ -11,10 +11,11 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { Random } from '../dist/base/random.js'
+import { isWithin } from '../dist/dns/text/address.js'
 import { bundledLocator } from '../dist/geo/bundled-locator.js'
 import { CONTINENTS, COUNTRIES } from '../dist/geo/countries.js'
 import { ladderOf } from '../dist/geo/location.js'
-import { isWithin, SPECIAL_PREFIXES } from '../dist/geo/special-prefixes.js'
+import { SPECIAL_PREFIXES } from '../dist/geo/special-prefixes.js'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const records = Number(process.argv[2] ?? 100_000)
