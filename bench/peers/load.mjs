@@ -78,7 +78,7 @@ export function run(command, args) {
   })
 }
 
-function field(report, pattern) {
+export function field(report, pattern) {
   const match = pattern.exec(report)
   if (match === null) throw new Error(`dnsperf did not print ${pattern}: ${report}`)
   return Number(match[1])
