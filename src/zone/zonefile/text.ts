@@ -16,10 +16,13 @@ export interface ZoneText extends FileStamp {
 
 /** Maximum size of a file, and of a zone with all included files: about ten million records. */
 export const ZONE_OCTETS_MAX = 512 * 1024 * 1024
+/** How often a file is read that changes meanwhile. */
+const READS_MAX = 3
 
 /**
  * Reads a whole regular file of at most `octetsMax`. Throws InputError at `position` for anything
- * else: a device or pipe might never end.
+ * else: a device or pipe might never end. Text that is read while the file is written may be part of a zone that looks
+ * whole, so a file that does not stop to change is an error too.
  */
 export function readZoneText(
   path: string,
@@ -46,23 +49,32 @@ function readOpen(
   octetsMax: number,
   position: Position | undefined,
 ): ZoneText {
-  const stat = fstatSync(fd)
-  if (!stat.isFile()) {
-    const message = `${path} is not a regular file`
-    throw new InputError(position, message)
+  let stat = fstatSync(fd)
+  for (let reads = 0; reads < READS_MAX; reads++) {
+    if (!stat.isFile()) throw new InputError(position, `${path} is not a regular file`)
+    if (stat.size > octetsMax) {
+      const message = `${path} is larger than the ${octetsMax} octets left for this zone; split it`
+      throw new InputError(position, message)
+    }
+    const text = readStart(fd, stat.size)
+    const stamp = printStamp(stat)
+    stat = fstatSync(fd)
+    if (printStamp(stat) === stamp) return { file: path, text, stamp }
   }
-  if (stat.size > octetsMax) {
-    const message = `${path} is larger than the ${octetsMax} octets left for this zone; split it`
-    throw new InputError(position, message)
-  }
-  const text = Buffer.allocUnsafe(stat.size)
+  const fix = 'write a new file and rename it'
+  throw new InputError(position, `${path} changes while it is read; ${fix}`)
+}
+
+/** Returns the first `octetsMax` octets of the file, or all if it is shorter. */
+function readStart(fd: number, octetsMax: number): Buffer {
+  const text = Buffer.allocUnsafe(octetsMax)
   let octets = 0
-  while (octets < text.length) {
-    const read = readSync(fd, text, octets, text.length - octets, null)
+  while (octets < octetsMax) {
+    const read = readSync(fd, text, octets, octetsMax - octets, octets)
     if (read === 0) break
     octets += read
   }
-  return { file: path, text: text.subarray(0, octets), stamp: printStamp(stat) }
+  return text.subarray(0, octets)
 }
 
 /** Returns a file's identity, size and times as one string. */

@@ -1,4 +1,5 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import fs, { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { runWhole } from '../../../src/base/slices.ts'
@@ -424,4 +425,46 @@ test('empty lines and comments need no memory but that of their text', async (t)
   writeFileSync(path, APEX + ';\n\n'.repeat(400_000))
   const load = runWhole(loadZone(path, wire('example.org.'), { memoryMax: 10 * 2 ** 20 }))
   t.equal(load.kind, 'loaded')
+})
+
+test('load: a file that changes while it is read is read again, and refused if it does not stop', (t) => {
+  const path = join(t.testdir({}), 'db')
+  const whole = `${APEX}a 60 A 192.0.2.1\nb 60 A 192.0.2.2\n`
+  const half = whole.slice(0, whole.indexOf('b 60'))
+  const { readSync } = fs
+  let changesLeft = 0
+  const writing = (...args: unknown[]): number => {
+    const octets = Reflect.apply(readSync, fs, args) as number
+    if (changesLeft-- > 0)
+      appendFileSync(path, changesLeft === 0 ? whole.slice(half.length) : '; a\n')
+    return octets
+  }
+  fs.readSync = writing as typeof readSync
+  syncBuiltinESMExports()
+  t.teardown(() => {
+    fs.readSync = readSync
+    syncBuiltinESMExports()
+  })
+  const load = (changes: number) => {
+    writeFileSync(path, half)
+    changesLeft = changes
+    return runWhole(loadZone(path, wire('example.org.')))
+  }
+  for (const [changes, records] of [
+    [0, 3],
+    [1, 4],
+    [2, 4],
+  ] as const) {
+    const loaded = load(changes)
+    if (loaded.kind !== 'loaded') return t.fail(loaded.kind)
+    t.equal(loaded.records.recordCount, records, `${changes} changes`)
+    t.notOk(haveChanged(loaded.files))
+  }
+  const refused = load(100)
+  if (refused.kind !== 'unreadable') return t.fail(refused.kind)
+  t.equal(
+    refused.error.print(),
+    `${path}:1: ${path} changes while it is read; write a new file and rename it`,
+  )
+  t.end()
 })
