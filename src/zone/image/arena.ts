@@ -90,6 +90,14 @@ export class Arena {
     return words.buffer
   }
 
+  /** Removes all blocks, so that the arena can be used again. No reader may have its buffer. */
+  clear(): void {
+    this.words.fill(0, 0, this.tail)
+    this.tail = HEADER_WORDS
+    this.words[HEADER_MAGIC] = MAGIC
+    this.words[HEADER_LENGTH] = this.words.length
+  }
+
   /** Call it after each change of the buffer's length. */
   #view(): void {
     if (!this.#hasHugePages && this.buffer.byteLength >= HUGE_PAGES_OCTETS_MIN) {

@@ -11,6 +11,9 @@ import { CanonicalOrder } from './canonical-order.ts'
 import * as L from './layout.ts'
 import type { NodeStore, ZoneEntry } from './node-store.ts'
 
+/** The name that is searched. */
+const scratch = new NameBuffer()
+
 /** Nodes between two pauses. */
 const SLICE_NODES = 1024
 
@@ -27,11 +30,18 @@ interface ChainKind {
  */
 export class ChainStore {
   readonly #nodes: NodeStore
-  readonly #order = new CanonicalOrder()
-  readonly #name = new NameBuffer()
+  #ownOrder: CanonicalOrder | undefined
 
   constructor(nodes: NodeStore) {
     this.#nodes = nodes
+  }
+
+  /** False if the zone neither has a chain nor gets one. */
+  isNeeded(entry: ZoneEntry): boolean {
+    const { words } = this.#nodes.arena
+    if (words[entry.offset + L.ZONE_CHAIN] !== 0) return true
+    const apex = words[entry.offset + L.ZONE_APEX_NODE]!
+    return [RRType.NSEC, RRType.NSEC3PARAM].some((type) => this.#nodes.findRRset(apex, type) !== 0)
   }
 
   /**
@@ -84,6 +94,12 @@ export class ChainStore {
       nodes[i] = this.#find(entry, relative, apex)
     }
     this.#append(entry, { type: words[chain + L.CHAIN_TYPE]!, parameters }, nodes, version)
+  }
+
+  /** Made for the first signed zone. */
+  get #order(): CanonicalOrder {
+    this.#ownOrder ??= new CanonicalOrder()
+    return this.#ownOrder
   }
 
   /** Returns NSEC3 if the apex has a usable NSEC3 chain, else NSEC; undefined = the zone has no chain. */
@@ -215,8 +231,8 @@ export class ChainStore {
   }
 
   #findOwner(entry: ZoneEntry, owner: Uint8Array): number {
-    const isName = this.#name.set(owner, 0, owner.length)
-    return isName ? this.#nodes.find(entry, this.#name, 0) : 0
+    const isName = scratch.set(owner, 0, owner.length)
+    return isName ? this.#nodes.find(entry, scratch, 0) : 0
   }
 
   /** Returns copies of the rdata of an RRset that is not steered. */

@@ -21,6 +21,8 @@ interface ZoneImageOptions {
   readonly names?: number
   /** Address space to reserve: the maximum size of the arena. Default and maximum: 4 GB. */
   readonly maxOctets?: number
+  /** An empty arena to use instead of a new one. */
+  readonly arena?: Arena | undefined
   /**
    * Less garbage than this never triggers a compaction. With more, half of the arena must also be
    * garbage. Default 16 MB.
@@ -43,6 +45,9 @@ export interface ZoneImageStats {
 
 /** Larger arenas stay as they are: a copy takes time, and there are few. */
 const FIXED_OCTETS_MAX = 1024 * 1024
+
+/** The name of the call that runs. */
+const loaded = new NameBuffer()
 
 /** A version of an image as plain data over its shared memory. */
 export interface CapturedImage {
@@ -72,7 +77,6 @@ export class ZoneImage {
   #version = 0
   #nextId = 1
   #changed = false
-  readonly #name = new NameBuffer()
   /** During a replacement of all content: which RRsets the caller put again. */
   #replacement: Replacement | undefined
 
@@ -222,11 +226,13 @@ export class ZoneImage {
    */
   *updateChain(zone: ZoneId, changed?: readonly Uint8Array[]): Generator<void, void> {
     const entry = this.#entry(zone)
+    const chains = new ChainStore(this.#nodes)
+    if (!chains.isNeeded(entry)) return
     const apex = new NameBuffer()
     const { qname, qnameOctets } = this.#loadApex(entry)
     apex.set(qname, 0, qnameOctets)
     const version = this.#version + 1
-    const isUpdated = yield* new ChainStore(this.#nodes).update(entry, apex, changed, version)
+    const isUpdated = yield* chains.update(entry, apex, changed, version)
     if (isUpdated) this.#pending()
   }
 
@@ -328,10 +334,10 @@ export class ZoneImage {
   }
 
   #load(bytes: Uint8Array): HashedName {
-    const ok = this.#name.set(bytes, 0, bytes.length)
+    const ok = loaded.set(bytes, 0, bytes.length)
     assert(ok, 'a wire name')
-    assert(this.#name.qnameOctets === bytes.length, 'nothing behind the name')
-    return this.#name
+    assert(loaded.qnameOctets === bytes.length, 'nothing behind the name')
+    return loaded
   }
 
   #loadApex(entry: ZoneEntry): HashedName {
@@ -386,7 +392,7 @@ export class ZoneImage {
 }
 
 function createArena(options: ZoneImageOptions, maxOctets: number): WrittenArena {
-  const arena = new Arena(options.initialOctets ?? 65536, maxOctets)
+  const arena = options.arena ?? new Arena(options.initialOctets ?? 65536, maxOctets)
   const nodes = NodeStore.create(arena, slotsFor(options.names ?? 0))
   return { arena, nodes, zoneTable: ZoneTable.create(arena, slotsFor(0)), zones: [] }
 }

@@ -1,6 +1,6 @@
 import { InputError } from '../../base/errors.ts'
 import type { SignatureReport } from './check-signatures.ts'
-import { fillImage } from './fill.ts'
+import { finishImage } from './fill.ts'
 import { loadZone, type ZoneLoad, type ZoneLoadOptions } from './load.ts'
 import type { FileStamp } from './text.ts'
 
@@ -29,8 +29,8 @@ export function* loadImage(
     if (load.kind !== 'loaded') return load
     const { kind, serial, warnings, signatures } = load
     files = load.files
-    const image = yield* fillImage(load.records, apex)
-    return { kind, buffer: image.finish(), serial, warnings, signatures, files }
+    const buffer = yield* finishImage(load.records, apex)
+    return { kind, buffer, serial, warnings, signatures, files }
   } catch (error) {
     const reason = error instanceof InputError ? error : outOfMemory(error, path)
     return { kind: 'failed', errors: [reason], files }

@@ -79,3 +79,36 @@ t.test(
     t.equal((await loadWithoutPause({ path, apex, options: {} }, systemClock, 1)).kind, 'loaded')
   },
 )
+
+t.test(
+  'small zones that are loaded one after the other, or at a time, share nothing',
+  async (t) => {
+    const directory = t.testdir({})
+    // Each yields every few hundred entries. The last two need arenas of their own.
+    const sizes = [1, 40, 300, 600, 2000, 3000]
+    const load = (size: number): Generator<void, ImageLoad> => {
+      const path = join(directory, `${size}`)
+      const names = Array.from(
+        { length: size },
+        (_, i) => `n${size}-${i} 60 A 192.0.2.${i % 256}\n`,
+      )
+      writeFileSync(path, HEAD + names.join(''))
+      return loadImage(path, apex, {})
+    }
+    const together = sizes.map(load)
+    const found = new Map<Generator<void, ImageLoad>, ImageLoad>()
+    while (found.size < together.length) {
+      for (const one of together) {
+        if (found.has(one)) continue
+        const step = one.next()
+        if (step.done === true) found.set(one, step.value)
+      }
+    }
+    const alone = sizes.map((size) => runWhole(load(size)))
+    const records = (one: ImageLoad): unknown => (shown(one) as { records: string }).records
+    t.strictSame(
+      together.map((one) => records(found.get(one)!)),
+      alone.map(records),
+    )
+  },
+)
