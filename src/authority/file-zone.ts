@@ -100,15 +100,18 @@ export class FileZone {
 
   /**
    * Checks whether the file, or one that it includes, has changed. Serves the new version if it is
-   * valid and new, and logs the result. Does nothing while an earlier call is running.
+   * valid and new, and logs the result. Does nothing while an earlier call is running. Returns whether another version
+   * is in force.
    */
-  async reload(): Promise<void> {
-    if (this.#busy || this.#stopped || !this.hasChanged()) return
+  async reload(): Promise<boolean> {
+    if (this.#busy || this.#stopped || !this.hasChanged()) return false
     this.#busy = true
+    const { shared } = this
     try {
       const load = await this.#read(this.#options.byMtime ? {} : { unlessSerial: this.serial })
       this.#files = load.files
       if (!this.#stopped) this.#take(load)
+      return this.shared !== shared
     } finally {
       this.#busy = false
     }

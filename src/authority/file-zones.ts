@@ -22,7 +22,7 @@ export interface ServedZone {
   readonly isElsewhere?: boolean | undefined
 }
 
-/** The zones of one directive; `replace` puts another set of zones in force by one assignment. */
+/** The zones of one directive; `change` puts all its changes in force at once. */
 export class FileZoneTable {
   #zones: readonly ServedZone[] = []
   #set = new ZoneSet([])
@@ -40,9 +40,19 @@ export class FileZoneTable {
     return this.#set
   }
 
-  replace(zones: readonly ServedZone[]): void {
-    this.#zones = zones
-    this.#set = new ZoneSet(zones.map(({ zone }) => zone))
+  /**
+   * Adds zones, replaces those with the same apex, and removes the zones with the apexes `gone`. If the apexes stay the
+   * same, this takes little time, however many zones there are.
+   */
+  change(put: readonly ServedZone[], gone: readonly Uint8Array[] = []): void {
+    const zones = [...this.#zones]
+    for (const zone of put) {
+      const index = this.#set.indexOf(zone.zone)
+      zones[index === -1 ? zones.length : index] = zone
+    }
+    const removed = new Set(gone.map((zone) => this.#set.indexOf(zone)))
+    if (removed.size === 0 && zones.length === this.#zones.length) this.#zones = zones
+    else this.#replace(zones.filter((_, index) => !removed.has(index)))
   }
 
   /** Returns the zone that the name is in, or undefined. */
@@ -61,6 +71,11 @@ export class FileZoneTable {
       if (parent !== -1) index = parent
     }
     return this.#zones[index]
+  }
+
+  #replace(zones: readonly ServedZone[]): void {
+    this.#zones = zones
+    this.#set = new ZoneSet(zones.map(({ zone }) => zone))
   }
 }
 

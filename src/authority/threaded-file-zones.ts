@@ -1,12 +1,12 @@
 import type { Broadcast } from '../base/broadcast.ts'
 import { EventLog } from '../base/telemetry/event-log.ts'
 import { type ZoneStatus, zoneWithoutRecords } from '../base/telemetry/status.ts'
+import { nameKey } from '../dns/name/name.ts'
 import { placeOf } from '../plugin/block-place.ts'
 import type { DirectivePart } from '../plugin/description.ts'
 import type { SetupContext } from '../plugin/directive.ts'
 import { type SetKey, type VersionSource, ZONE_VERSIONS } from '../xfr/zone-versions.ts'
-import { ZoneReader } from '../zone/image/reader.ts'
-import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
+import { imageVersionOf, ZoneReader } from '../zone/image/reader.ts'
 import type { SignatureReport } from '../zone/zonefile/check-signatures.ts'
 import { answererOf, type VersionMemory } from './file-zone.ts'
 import { FileZoneTable, type ServedZone } from './file-zones.ts'
@@ -14,10 +14,13 @@ import { SignatureWatch } from './signature-watch.ts'
 
 /** A zone in the form that is sent to other threads. */
 interface PublishedZone {
-  readonly zone: Uint8Array
-  readonly shared: VersionMemory | undefined
-  readonly isElsewhere: boolean | undefined
+  /** The image of the version in force; undefined = no version is in force. */
+  readonly buffer: SharedArrayBuffer | undefined
+  readonly isElsewhere: boolean
 }
+
+/** By name key: zones that are new or changed; undefined = the zone is no longer served. */
+type ZoneChanges = ReadonlyMap<string, PublishedZone | undefined>
 
 /** A zone in the form of its owner, on the control thread. */
 export interface OwnedZone extends ServedZone {
@@ -34,9 +37,11 @@ export interface OwnedZone extends ServedZone {
   readonly signatures?: SignatureReport | undefined
 }
 
-interface LoadedVersion {
-  readonly zone: string
-  readonly serial: number
+/** What was published last of a zone. */
+interface Published extends PublishedZone {
+  readonly zone: Uint8Array
+  /** Version of the image; undefined = no version is in force. */
+  readonly imageVersion: number | undefined
 }
 
 /** Zones of one batch that get an event each. */
@@ -50,14 +55,12 @@ export class ThreadedFileZones {
   readonly table = new FileZoneTable()
   /** Belongs to the description of the directive. */
   readonly part: DirectivePart
-  readonly #broadcast: Broadcast<readonly PublishedZone[]>
-  /** The versions published last, in order, as text. */
-  #published = ''
+  readonly #broadcast: Broadcast<ZoneChanges>
+  /** All zones, for threads that start later. */
+  readonly #whole = new Map<string, PublishedZone>()
+  /** By text of the zone. */
+  readonly #published = new Map<string, Published>()
   readonly #versions: VersionSource
-  /** By text of the zone: the content of `#versions`, as text. */
-  readonly #offered = new Map<string, { zone: Uint8Array; text: string }>()
-  /** In other threads: the answerer of each version. */
-  #answerers: ReadonlyMap<number, ZoneAnswerer> = new Map()
 
   /** See `FileZoneOptions`. False if the directive `minimal` would remove the records again. */
   readonly nsInAuthority: boolean
@@ -81,72 +84,89 @@ export class ThreadedFileZones {
     }
     this.nsInAuthority = !c.block.directives.includes('minimal')
     this.#versions = c.block.shared.acquire(ZONE_VERSIONS).source()
-    this.#broadcast = c.broadcast<readonly PublishedZone[]>((zones) => this.#follow(zones))
+    this.#broadcast = c.broadcast<ZoneChanges>((changes) => this.#follow(changes))
   }
 
   /**
    * Puts zones in force everywhere. Called on the control thread whenever zones or versions may
-   * have changed.
+   * have changed. Only zones that have changed are sent to other threads.
    */
   publish(zones: readonly OwnedZone[]): void {
     this.#owned = zones
-    this.#offer(zones)
+    const changed: OwnedZone[] = []
+    const loaded: OwnedZone[] = []
+    for (const zone of zones) this.#note(zone, changed, loaded)
+    const gone = this.#published.size === zones.length ? [] : this.#forgetAllBut(zones)
+    this.#noteVersions(loaded)
     this.#watch.follow(zones)
-    const printVersion = ({ zoneText, shared, isElsewhere }: OwnedZone): string =>
-      `${zoneText} ${shared?.version} ${isElsewhere === true}`
-    const published = zones.map(printVersion).join()
-    if (published === this.#published) return
-    this.#published = published
-    this.table.replace(zones)
-    this.#broadcast.publish(
-      zones.map(({ zone, shared, isElsewhere }) => ({ zone, shared, isElsewhere })),
-    )
+    if (changed.length === 0 && gone.length === 0) return
+    this.table.change(changed, gone)
+    const changes = new Map<string, PublishedZone | undefined>()
+    for (const zone of gone) changes.set(nameKey(zone), undefined)
+    for (const { zone, shared, isElsewhere = false } of changed) {
+      changes.set(nameKey(zone), { buffer: shared?.buffer, isElsewhere })
+    }
+    for (const [key, zone] of changes) {
+      if (zone === undefined) this.#whole.delete(key)
+      else this.#whole.set(key, zone)
+    }
+    this.#broadcast.publish(this.#whole, changes)
   }
 
-  /** Offers the versions to other directives of the block. */
-  #offer(zones: readonly OwnedZone[]): void {
-    const gone = new Map(this.#offered)
-    const loaded: LoadedVersion[] = []
-    for (const { zone, zoneText, shared, serial, changed } of zones) {
-      if (shared === undefined) continue
-      gone.delete(zoneText)
-      const { buffer } = shared
-      const imageVersion = new ZoneReader({ buffer }).version
-      const text = `${shared.version} ${imageVersion}`
-      if (this.#offered.get(zoneText)?.text === text) continue
-      this.#offered.set(zoneText, { zone, text })
-      loaded.push({ zone: zoneText, serial })
-      this.#versions.put({ zone, serial, buffer, imageVersion }, changed)
+  /** Adds the zone to `changed` if other threads don't have it like this, and to `loaded` if its version is new. */
+  #note(zone: OwnedZone, changed: OwnedZone[], loaded: OwnedZone[]): void {
+    const { zone: apex, zoneText, shared, isElsewhere = false, serial } = zone
+    const buffer = shared?.buffer
+    const imageVersion = buffer === undefined ? undefined : imageVersionOf(buffer)
+    const known = this.#published.get(zoneText)
+    const isSent = known?.buffer === buffer && known?.isElsewhere === isElsewhere
+    const isOffered = known?.buffer === buffer && known?.imageVersion === imageVersion
+    if (isSent && isOffered) return
+    this.#published.set(zoneText, { zone: apex, buffer, isElsewhere, imageVersion })
+    if (!isSent) changed.push(zone)
+    if (isOffered) return
+    if (buffer === undefined || imageVersion === undefined) this.#versions.remove(apex)
+    else {
+      loaded.push(zone)
+      this.#versions.put({ zone: apex, serial, buffer, imageVersion }, zone.changed)
     }
+  }
+
+  /** Forgets all other zones; returns their apexes. */
+  #forgetAllBut(zones: readonly OwnedZone[]): readonly Uint8Array[] {
+    const texts = new Set(zones.map(({ zoneText }) => zoneText))
+    const gone = [...this.#published].filter(([zoneText]) => !texts.has(zoneText))
     for (const [zoneText, { zone }] of gone) {
-      this.#offered.delete(zoneText)
+      this.#published.delete(zoneText)
       this.#versions.remove(zone)
     }
-    this.#noteVersions(loaded)
+    return gone.map(([, { zone }]) => zone)
   }
 
-  #noteVersions(loaded: readonly LoadedVersion[]): void {
+  #noteVersions(loaded: readonly OwnedZone[]): void {
     const events = this.#events()
     const actor = { kind: 'load', name: this.#directive } as const
-    for (const version of loaded.slice(0, LOGGED_MAX)) {
-      events?.add({ actor, ...version, text: 'a new version is served' })
+    for (const { zoneText: zone, serial } of loaded.slice(0, LOGGED_MAX)) {
+      events?.add({ actor, zone, serial, text: 'a new version is served' })
     }
     const more = loaded.length - LOGGED_MAX
     if (more > 0) events?.add({ actor, text: `new versions of ${more} more zones are served` })
   }
 
-  #follow(zones: readonly PublishedZone[]): void {
-    const answerers = new Map<number, ZoneAnswerer>()
-    const served = zones.map(({ zone, shared, isElsewhere }) => {
-      if (shared === undefined) return { zone, answerer: undefined, isElsewhere }
-      const { version, buffer } = shared
-      const answerer =
-        this.#answerers.get(version) ?? answererOf(new ZoneReader({ buffer }), this.nsInAuthority)
-      answerers.set(version, answerer)
-      return { zone, answerer }
-    })
-    this.#answerers = answerers
-    this.table.replace(served)
+  #follow(changes: ZoneChanges): void {
+    const put: ServedZone[] = []
+    const gone: Uint8Array[] = []
+    for (const [key, published] of changes) {
+      const zone = Buffer.from(key, 'latin1')
+      if (published === undefined) gone.push(zone)
+      else put.push({ zone, ...this.#serve(published) })
+    }
+    this.table.change(put, gone)
+  }
+
+  #serve({ buffer, isElsewhere }: PublishedZone): Omit<ServedZone, 'zone'> {
+    if (buffer === undefined) return { answerer: undefined, isElsewhere }
+    return { answerer: answererOf(new ZoneReader({ buffer }), this.nsInAuthority) }
   }
 }
 

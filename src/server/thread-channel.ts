@@ -24,7 +24,7 @@ export interface ThreadChannel {
 /** The control thread's end of an instance's channel. Sufficient for a process without other threads. */
 export class ControlChannel implements ThreadChannel {
   readonly canWait = true
-  /** Called with each value published, once it is set: posts it to the data threads. */
+  /** Called with each value or change published, once the value is set: posts it to the data threads. */
   onPublish: (index: number, value: unknown) => void = () => {}
   readonly #values: { isSet: boolean; value: unknown }[] = []
   readonly #toControls: ((octets: Buffer) => void)[] = []
@@ -34,10 +34,10 @@ export class ControlChannel implements ThreadChannel {
   broadcast<T>(_follow: (value: T) => void): Broadcast<T> {
     const index = this.#values.push({ isSet: false, value: undefined }) - 1
     return {
-      publish: (value) => {
+      publish: (value, change = value) => {
         this.#values[index] = { isSet: true, value }
-        this.onPublish(index, value)
-        for (const channel of this.#joined) channel.follow(index, value)
+        this.onPublish(index, change)
+        for (const channel of this.#joined) channel.follow(index, change)
       },
       catchUp: () => {},
     }

@@ -2,6 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { FileZone } from '../../src/authority/file-zone.ts'
+import type { ServedZone } from '../../src/authority/file-zones.ts'
 import { ThreadedFileZones } from '../../src/authority/threaded-file-zones.ts'
 import { RRType } from '../../src/dns/iana/index.ts'
 import type { Directive } from '../../src/plugin/directive.ts'
@@ -33,13 +34,27 @@ function sharing() {
   const c = new SetUp(directive, 'sharing')
   const follower = followerOf(c, directive, 'sharing')
   let published = 0
+  const sent: number[] = []
   const channel = c.channel as ControlChannel
   const post = channel.onPublish
   channel.onPublish = (index, value) => {
     published++
+    sent.push((value as ReadonlyMap<string, unknown>).size)
     post(index, value)
   }
-  return { c, follower, control: made[0]!, data: made[1]!, published: () => published }
+  const comeLate = (): ThreadedFileZones => {
+    followerOf(c, directive, 'sharing')
+    return made.at(-1)!
+  }
+  return {
+    c,
+    follower,
+    comeLate,
+    control: made[0]!,
+    data: made[1]!,
+    published: () => published,
+    sent,
+  }
 }
 
 function zoneIn(dir: string, c: SetUp, name: string, content: string): FileZone {
@@ -158,4 +173,45 @@ t.test('auto: zones come, change and go', async (t) => {
   await soon('example.net.', 'NOERROR c0000208')
   rmSync(join(dir, 'db.example.net'))
   await soon('example.net.', 'REFUSED (sent: NOERROR)')
+})
+
+const octetsOf = (zone: ServedZone | undefined): Buffer => {
+  return Buffer.from(zone!.answerer!.reader.handle.buffer)
+}
+
+t.test('of many zones, only what has changed is sent', async (t) => {
+  const dir = t.testdir({})
+  const { c, control, data, sent, comeLate } = sharing()
+  const names = Array.from({ length: 50 }, (_, i) => `z${i}.example.`)
+  const zones = names.map((name) => zoneIn(dir, c, name, text(1, 1)))
+  backdate(dir)
+  for (const zone of zones) await zone.load()
+  control.publish(zones)
+  const before = data.table.zones
+  const moving = zones[7]!
+  writeFileSync(moving.path, text(2, 2))
+  t.equal(await moving.reload(), true)
+  t.equal(await moving.reload(), false)
+  control.publish(zones)
+  t.equal(data.table.zones.length, 50)
+  t.not(data.table.zones, before, 'what a query has found is not used any more')
+  const moved = data.table.zones.filter((zone, i) => zone !== before[i])
+  t.equal(moved.length, 1)
+  t.strictSame(octetsOf(moved[0]), Buffer.from(moving.shared!.buffer))
+  // One more, and two that are gone.
+  const added = zoneIn(dir, c, 'added.example.', text(1, 9))
+  await added.load()
+  const rest = [...zones.slice(1, 30), added, ...zones.slice(31)]
+  control.publish(rest)
+  t.strictSame(sent, [50, 1, 3])
+  for (const side of [control, data]) {
+    t.equal(side.table.zones.length, 49)
+    t.equal(match(side, 'a.z0.example.'), undefined)
+    t.equal(match(side, 'a.z30.example.'), undefined)
+    t.ok(match(side, 'a.added.example.')?.answerer)
+    t.strictSame(octetsOf(match(side, 'a.z7.example.')), Buffer.from(moving.shared!.buffer))
+  }
+  const late = comeLate()
+  t.equal(late.table.zones.length, 49)
+  t.strictSame(octetsOf(match(late, 'a.z7.example.')), Buffer.from(moving.shared!.buffer))
 })

@@ -138,7 +138,7 @@ export function kuadrant(answerer: ZoneAnswerer, fallthrough = NO_FALLTHROUGH): 
 
 function fileZones(answerer: ZoneAnswerer): Handler {
   const table = new FileZoneTable()
-  table.replace([{ zone: wire('example.org.'), answerer }])
+  table.change([{ zone: wire('example.org.'), answerer }])
   return new FileZones(CHAIN_END, { name: 'file', table, fallthrough: NO_FALLTHROUGH })
 }
 

@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Broadcast } from '../../src/base/broadcast.ts'
 import { ControlChannel, DataChannel, type ThreadChannel } from '../../src/server/thread-channel.ts'
+import { NO_HOOKS } from '../support/setup.ts'
 import { transaction } from '../support/transaction.ts'
 
 /** What the setups of one instance wire, the same in every thread. */
@@ -131,3 +132,18 @@ t.test('the control thread sums up what all threads count', async (t) => {
   })
   t.equal(own, 1, 'a data thread knows its own')
 })
+
+t.test(
+  'threads that have the value get the change, and those that come later the value',
+  async (t) => {
+    const { control, here, there } = pair()
+    const joined = new DataChannel(NO_HOOKS)
+    const beside = setUp(joined)
+    control.join(joined)
+    here.first.publish('a')
+    here.first.publish('a and b', 'b')
+    t.strictSame(there.followed, ['first a', 'first b'])
+    t.strictSame(beside.followed, ['first a', 'first b'])
+    t.strictSame(control.values(), [[0, 'a and b']])
+  },
+)

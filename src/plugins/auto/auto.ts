@@ -2,12 +2,11 @@ import { FileZone } from '../../authority/file-zone.ts'
 import type { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
 import { groupOfZoneFiles } from '../../authority/zone-file-problems.ts'
 import type { Clock } from '../../base/clock.ts'
-import { Slices } from '../../base/slices.ts'
+import { runInSlices, Slices } from '../../base/slices.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
 import type { ProblemGroup } from '../../base/telemetry/problems.ts'
-import { nameKey } from '../../dns/name/name.ts'
 import type { FilePattern } from './file-pattern.ts'
-import { type FoundZone, findZoneFiles } from './walk.ts'
+import { type FoundZone, type FoundZones, findZoneFiles } from './walk.ts'
 
 interface AutoOptions {
   readonly directory: string
@@ -26,7 +25,9 @@ export class Auto {
    * By name key. Zones whose first version was invalid are here too, and are tried again when their
    * files change.
    */
-  #zones = new Map<string, FileZone>()
+  readonly #zones = new Map<string, FileZone>()
+  /** What the last walk found. */
+  #found: FoundZones = new Map()
   /** What the last walk warned of. */
   #warnings: readonly string[] = []
   #busy = false
@@ -66,31 +67,40 @@ export class Auto {
   async #walk(): Promise<void> {
     const { clock, directory, isWholeAmong, log, pattern } = this.#options
     const warnings: string[] = []
-    const found = findZoneFiles(directory, pattern, (text) => {
+    const warn = (text: string): void => {
       log.warning(text)
       warnings.push(text)
-    })
+    }
+    const search = findZoneFiles(directory, pattern, warn, this.#found)
+    const found = await runInSlices(search, clock)
     this.#warnings = warnings
     // If the directory can't be read, its zones are kept.
     if (found === undefined) return
-    const isWhole = isWholeAmong(found)
-    const vanished = new Set(this.#zones.keys())
+    this.#found = found
+    let isWhole: ((zone: Uint8Array) => boolean) | undefined
+    let isChanged = false
     const slices = new Slices(clock)
-    for (const { zone, path } of found) {
+    for (const file of found.values()) {
       // Thousands of files take seconds, also if none has changed.
       if (slices.isOver) await slices.pause()
       if (this.#stopped) return
-      const key = nameKey(zone)
-      vanished.delete(key)
-      const known = this.#zones.get(key)
-      if (known === undefined) await this.#insert(key, { zone, path }, isWhole(zone))
-      else await this.#update(known, path)
+      const known = this.#zones.get(file.key)
+      if (known === undefined) {
+        isWhole ??= isWholeAmong([...found.values()])
+        if (await this.#insert(file, isWhole(file.zone))) isChanged = true
+        continue
+      }
+      known.path = file.path
+      if (known.hasChanged() && (await this.#update(known))) isChanged = true
     }
-    for (const key of vanished) this.#remove(key)
-    this.#publish()
+    for (const key of this.#zones.keys()) {
+      if (!found.has(key) && this.#remove(key)) isChanged = true
+    }
+    if (isChanged) this.#publish()
   }
 
-  async #insert(key: string, { zone, path }: FoundZone, isWhole: boolean): Promise<void> {
+  /** Returns whether the zone has a version. */
+  async #insert({ key, path, zone }: FoundZone, isWhole: boolean): Promise<boolean> {
     const { clock, log } = this.#options
     const inserted = new FileZone(zone, path, {
       clock,
@@ -100,31 +110,33 @@ export class Auto {
       isWhole,
     })
     this.#zones.set(key, inserted)
-    await this.#load(inserted)
+    return this.#load(inserted)
   }
 
-  async #update(zone: FileZone, path: string): Promise<void> {
-    zone.path = path
-    if (zone.answerer !== undefined) await zone.reload()
-    else if (zone.hasChanged()) await this.#load(zone)
+  /** Returns whether another version is in force. */
+  #update(zone: FileZone): Promise<boolean> {
+    return zone.answerer === undefined ? this.#load(zone) : zone.reload()
   }
 
-  async #load(zone: FileZone): Promise<void> {
+  async #load(zone: FileZone): Promise<boolean> {
     const { log } = this.#options
     const errors = await zone.load()
     for (const error of errors.slice(0, 1)) {
       log.warning(`Parse zone \`${zone.zoneText}': ${error.print()}`)
     }
-    if (errors.length > 0) return
+    if (errors.length > 0) return false
     log.info(`Inserting zone \`${zone.zoneText}' from: ${zone.path}`)
+    return true
   }
 
-  #remove(key: string): void {
+  /** Returns whether the zone had a version. */
+  #remove(key: string): boolean {
     const zone = this.#zones.get(key)
     zone?.stop()
     this.#zones.delete(key)
-    if (zone?.answerer === undefined) return
+    if (zone?.answerer === undefined) return false
     this.#options.log.info(`Deleting zone \`${zone.zoneText}'`)
+    return true
   }
 
   /**

@@ -4,6 +4,7 @@ import { FileZones } from '../../authority/file-zones.ts'
 import { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
 import { findWholeZones } from '../../authority/whole-zone.ts'
 import { InputError } from '../../base/errors.ts'
+import { runWhole } from '../../base/slices.ts'
 import { guarding } from '../../base/telemetry/guard.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { NO_FALLTHROUGH, scanFallthrough } from '../../plugin/arguments/fallthrough.ts'
@@ -43,7 +44,9 @@ export const auto: Directive = {
     }
     const check: CheckHook = (report) => {
       const warnHere = (text: string): void => report.warn(new InputError(position, text))
-      const found = findZoneFiles(directory, pattern, warnHere) ?? []
+      const found = [
+        ...(runWhole(findZoneFiles(directory, pattern, warnHere)) ?? new Map()).values(),
+      ]
       const isWhole = isWholeAmong(found)
       return found.flatMap(({ path, zone }) => {
         return checkZoneFile(path, zone, { isWhole: isWhole(zone) }, report)

@@ -10,41 +10,64 @@ const DEPTH_MAX = 32
 /** Most files and directories visited. */
 const ENTRIES_MAX = 1_000_000
 
+/** Files between two pauses. */
+const SLICE_FILES = 64
+
 /** A file that the pattern accepts as a zone file. */
 export interface FoundZone {
   /** Lower-case wire form. */
   readonly zone: Uint8Array
+  readonly key: string
   readonly path: string
 }
 
+/** By name key, in order of the paths. */
+export type FoundZones = ReadonlyMap<string, FoundZone>
+
 /**
- * All zone files below a directory, in order of their paths. Files may be symbolic links;
+ * All zone files below a directory; pauses now and then. Files may be symbolic links;
  * directories below the first may not. If two files are for one origin, the first is used. `warn`
  * is called with that, and with everything that can't be read. Returns undefined if the directory
- * itself can't be read: then nothing is known.
+ * itself can't be read: then nothing is known. `before`: what the last search found.
  */
-export function findZoneFiles(
+export function* findZoneFiles(
   directory: string,
   pattern: FilePattern,
   warn: (text: string) => void,
-): FoundZone[] | undefined {
-  const files = filesBelow(directory, warn)
+  before: FoundZones = new Map(),
+): Generator<void, FoundZones | undefined> {
+  const files = yield* filesBelow(directory, warn)
   if (files === undefined) return undefined
   const found = new Map<string, FoundZone>()
-  for (const path of files) {
-    const origin = pattern.origin(basename(path))
-    if (origin === undefined) continue
-    const name = scanName(origin, ROOT_NAME)
-    if (name === undefined) {
-      warn(`${path}: ${JSON.stringify(origin)} is not a domain name; rename the file`)
-      continue
-    }
-    const zone = lowerName(name)
-    const previous = found.get(nameKey(zone))
-    if (previous === undefined) found.set(nameKey(zone), { zone, path })
-    else warn(multiple(zone, path, previous.path))
+  const known = before.values()
+  let next = known.next().value
+  for (const [i, path] of files.entries()) {
+    if (i % SLICE_FILES === 0) yield
+    while (next !== undefined && next.path < path) next = known.next().value
+    const file = next?.path === path ? next : scanPath(path, pattern, warn)
+    if (file === undefined) continue
+    const previous = found.get(file.key)
+    if (previous === undefined) found.set(file.key, file)
+    else warn(multiple(file.zone, path, previous.path))
   }
-  return [...found.values()]
+  return found
+}
+
+/** Returns undefined if the file is not one of a zone. */
+function scanPath(
+  path: string,
+  pattern: FilePattern,
+  warn: (text: string) => void,
+): FoundZone | undefined {
+  const origin = pattern.origin(basename(path))
+  if (origin === undefined) return undefined
+  const name = scanName(origin, ROOT_NAME)
+  if (name === undefined) {
+    warn(`${path}: ${JSON.stringify(origin)} is not a domain name; rename the file`)
+    return undefined
+  }
+  const zone = lowerName(name)
+  return { zone, key: nameKey(zone), path }
 }
 
 function multiple(zone: Uint8Array, path: string, previous: string): string {
@@ -53,7 +76,11 @@ function multiple(zone: Uint8Array, path: string, previous: string): string {
   return `Multiple zone files match origin ${origin}: using ${used} instead of ${ignored}`
 }
 
-function filesBelow(directory: string, warn: (text: string) => void): string[] | undefined {
+/** In order of the paths. */
+function* filesBelow(
+  directory: string,
+  warn: (text: string) => void,
+): Generator<void, string[] | undefined> {
   // The directory itself may be a link, as in a mounted ConfigMap. Links inside it are not followed.
   const top = listDirectory(directory, warn)
   if (top === undefined) return undefined
@@ -62,6 +89,7 @@ function filesBelow(directory: string, warn: (text: string) => void): string[] |
   let entryCount = 0
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const { entry, path, depth } = next
+    if (entryCount % SLICE_FILES === 0) yield
     if (++entryCount > ENTRIES_MAX) {
       warn(`${directory}: more than ${ENTRIES_MAX} files; the rest is ignored`)
       break

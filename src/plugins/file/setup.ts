@@ -65,7 +65,9 @@ export const file: Directive = {
         const { reloadMs } = config.zones[i]!
         await loadFirst(c, zone, config.zones[i]!)
         if (reloadMs === 0) continue
-        const reload = () => zone.reload().then(() => served.publish(zones))
+        const reload = async (): Promise<void> => {
+          if (await zone.reload()) served.publish(zones)
+        }
         const guarded = guarding(c.log, `Reloading zone ${zone.zoneText}`)
         stops.push(c.timers.every(reloadMs, () => void guarded(reload)))
       }

@@ -59,6 +59,11 @@ export interface ArenaHandle {
   buffer: SharedArrayBuffer
 }
 
+/** Returns the version that was published last. */
+export function imageVersionOf(buffer: SharedArrayBuffer): number {
+  return Atomics.load(new Uint32Array(buffer, 0, HEADER_VERSION + 1), HEADER_VERSION)
+}
+
 const WILDCARD_LABEL = new Uint8Array([1, 0x2a])
 
 /**

@@ -3,6 +3,9 @@ import { mixHash } from '../../dns/name/hash.ts'
 import { type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
 import type { ZoneDirectory } from '../../dns/name/zone-directory.ts'
 
+/** For names of zones. */
+const scratch = new NameBuffer()
+
 /**
  * A fixed set of zones, matched against a query by longest suffix without allocating. Names are
  * lower-case wire form.
@@ -20,22 +23,27 @@ export class ZoneSet implements ZoneDirectory {
 
   constructor(zones: readonly Uint8Array[]) {
     this.zones = zones
-    this.#below = labelsBelow(zones)
-    this.deepest = Math.max(0, ...zones.map(countLabels))
     let size = 4
     while (size < zones.length * 2) size *= 2
     this.#mask = size - 1
     this.#slots = new Int32Array(size).fill(-1)
     this.#hashes = new Int32Array(size)
-    const name = new NameBuffer()
     zones.forEach((zone, index) => {
-      name.set(zone, 0, zone.length)
-      const hash = name.suffixHash[0]!
+      scratch.set(zone, 0, zone.length)
+      const hash = scratch.suffixHash[0]!
       let slot = mixHash(hash) & this.#mask
       while (this.#slots[slot] !== -1) slot = (slot + 1) & this.#mask
       this.#slots[slot] = index
       this.#hashes[slot] = hash
     })
+    this.#below = new Uint8Array(zones.length)
+    this.deepest = this.#countBelow()
+  }
+
+  /** Returns the index of exactly this zone, or -1. */
+  indexOf(zone: Uint8Array): number {
+    scratch.set(zone, 0, zone.length)
+    return this.#find(scratch, 0)
   }
 
   /**
@@ -66,6 +74,21 @@ export class ZoneSet implements ZoneDirectory {
     return index === -1 ? 0 : this.zones[index]!.length
   }
 
+  /** Fills `#below`; returns the labels of the longest zone. */
+  #countBelow(): number {
+    let deepest = 0
+    for (const zone of this.zones) {
+      scratch.set(zone, 0, zone.length)
+      const labels = scratch.labelCount
+      deepest = Math.max(deepest, labels)
+      for (let label = 0; label <= labels; label++) {
+        const index = this.#find(scratch, label)
+        if (index !== -1 && this.#below[index]! < labels) this.#below[index] = labels
+      }
+    }
+    return deepest
+  }
+
   #find(name: HashedName, label: number): number {
     const hash = name.suffixHash[label]!
     let slot = mixHash(hash) & this.#mask
@@ -82,22 +105,6 @@ function equalsSuffix(name: HashedName, label: number, zone: Uint8Array): boolea
   const start = name.labelOffset[label]!
   if (name.qnameOctets - start !== zone.length) return false
   return equalOctets(name.qname, start, zone, 0, zone.length)
-}
-
-/** See `ZoneSet.#below`. */
-function labelsBelow(zones: readonly Uint8Array[]): Uint8Array {
-  const indexes = new Map(zones.map((zone, index) => [Buffer.from(zone).toString('latin1'), index]))
-  const below = new Uint8Array(zones.length)
-  for (const zone of zones) {
-    const labels = countLabels(zone)
-    const text = Buffer.from(zone).toString('latin1')
-    for (let at = 0; ; at += zone[at]! + 1) {
-      const index = indexes.get(text.slice(at))
-      if (index !== undefined && below[index]! < labels) below[index] = labels
-      if (zone[at] === 0) break
-    }
-  }
-  return below
 }
 
 /** Labels of a name in wire form, without the root. */
