@@ -174,7 +174,7 @@ export class FileZone {
   #putInForce(load: ImageLoad & { kind: 'loaded' }): readonly InputError[] {
     if (this.#stopped) return []
     for (const warning of load.warnings) this.#options.log.warning(warning.print())
-    const { buffer } = load
+    const { buffer } = load.image
     this.answerer = answererOf(new ZoneReader({ buffer }), this.#options.nsInAuthority)
     this.shared = { version: nextVersion(), buffer }
     this.serial = load.serial

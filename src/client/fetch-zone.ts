@@ -77,11 +77,9 @@ async function fetchOnce(fetch: Fetch): Promise<Received> {
   const query = signer === undefined ? plain : signer.sign(plain, seconds())
   let received: Received | undefined
   const take = (octets: Uint8Array): boolean => {
-    const message = parseMessage(octets)
-    if (message === undefined) throw new TransferFault('a message is malformed')
     const fault = signer?.verify(octets, seconds()) ?? ''
-    if (fault !== '') throw new TransferFault(fault, message.rcode === 0 ? -1 : message.rcode)
-    received = reader.take(message)
+    if (fault !== '') throw new TransferFault(fault, rcodeOf(octets))
+    received = reader.take(octets)
     if (received === undefined) return false
     if (signer?.isSettled === false) throw new TransferFault('the last message is not signed')
     return true
@@ -94,6 +92,12 @@ async function fetchOnce(fetch: Fetch): Promise<Received> {
     reader.close()
   }
   return received!
+}
+
+/** Returns the rcode of a message whose signature is invalid; -1 = none, or it is malformed. */
+function rcodeOf(octets: Uint8Array): number {
+  const rcode = parseMessage(octets)?.rcode ?? 0
+  return rcode === 0 ? -1 : rcode
 }
 
 function composeQuery(zone: Uint8Array, id: number, soa: ResourceRecord | undefined): Uint8Array {

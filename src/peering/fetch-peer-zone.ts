@@ -1,8 +1,7 @@
 import { type Fetch, fetchZone } from '../client/fetch-zone.ts'
 import { Rcode } from '../dns/iana/index.ts'
-import type { ResourceRecord } from '../dns/message/message.ts'
 import { KDRNT_ZONE } from '../records/local-zone.ts'
-import type { Received } from '../xfr/in/transfer-reader.ts'
+import type { Received, TransferFilter } from '../xfr/in/transfer-reader.ts'
 import { isEndpointType, isV2Record, PEER_OCTETS_MAX } from './peer-zone.ts'
 import { PEER_ENDPOINTS_MAX } from './read-v2.ts'
 
@@ -43,7 +42,7 @@ export function isRefusal(rcode: number): boolean {
 
 /** Requests a peer's zone kdrnt. Keeps only the records that contain whole endpoints. */
 export function fetchPeerZone({ onOthers, ...fetch }: PeerZoneFetch): Promise<Received> {
-  const keeps = (record: ResourceRecord): boolean => {
+  const keeps: TransferFilter['keeps'] = (record) => {
     if (isEndpointType(record.type)) onOthers()
     return isV2Record(record)
   }

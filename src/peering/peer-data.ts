@@ -4,6 +4,7 @@ import type { Logger } from '../base/telemetry/log.ts'
 import type { ResourceRecord } from '../dns/message/message.ts'
 import { isSerialAfter } from '../dns/serial.ts'
 import { type Received, TransferFault } from '../xfr/in/transfer-reader.ts'
+import { scanLog } from '../zone/zonefile/load.ts'
 import { apexSoa } from './ask-serial.ts'
 import type { CachedPeer } from './cache/cached-peer.ts'
 
@@ -218,8 +219,10 @@ export class PeerData {
   async receive(received: Received, hasOthers: boolean, changed: Set<string>): Promise<void> {
     const { clock } = this.#parts
     if (received.kind === 'whole') {
-      await runInSlices(this.#zone.replace(received.records, changed), clock)
-      this.#soa = apexSoa(received.records)
+      const { records, faults } = await runInSlices(scanLog(received.records.finish()), clock)
+      if (faults[0] !== undefined) throw new TransferFault(faults[0].print())
+      await runInSlices(this.#zone.replace(records, changed), clock)
+      this.#soa = apexSoa(records)
     } else if (received.kind === 'steps') {
       await runInSlices(this.#zone.advance(received.steps, changed), clock)
       this.#soa = received.soa

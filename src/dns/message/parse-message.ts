@@ -18,6 +18,22 @@ interface RawRecord {
   readonly rdataOctets: number
 }
 
+/** The header and the question of a message. */
+export interface MessageHead {
+  readonly id: number
+  readonly opcode: number
+  readonly flags: number
+  /** The lower four bits. */
+  readonly rcode: number
+  readonly question: Question | undefined
+  readonly answers: number
+  readonly authorities: number
+  readonly additionals: number
+}
+
+/** What follows the answers of a message. */
+type MessageRest = Pick<Message, 'authority' | 'additional' | 'edns' | 'rcode'>
+
 /**
  * Parses one whole message. Returns undefined if any part is malformed: a wrong count, more than
  * one question, an invalid name or rdata, an OPT record that is not alone or not in the additional
@@ -25,27 +41,45 @@ interface RawRecord {
  */
 export function parseMessage(bytes: Uint8Array): Message | undefined {
   const input = new OctetReader(bytes, 0, bytes.length)
+  const head = parseHead(input)
+  if (head === undefined) return undefined
+  const answer = parseSection(input, head.answers)
+  if (answer === undefined || answer.opt !== undefined) return undefined
+  const rest = parseRest(input, head)
+  if (rest === undefined) return undefined
+  const { id, opcode, flags, question } = head
+  const { rcode, authority, additional, edns } = rest
+  const sections = { answer: answer.records, authority, additional }
+  return { id, opcode, flags, rcode, question, ...sections, edns }
+}
+
+/** Parses the beginning of a message; undefined = it is malformed. */
+export function parseHead(input: OctetReader): MessageHead | undefined {
   const id = input.uint(2)
   const word = input.uint(2)
-  const [questions, answers, authorities, additionals] = [2, 2, 2, 2].map(() => input.uint(2))
-  if (additionals! < 0 || questions! > 1) return undefined
+  const questions = input.uint(2)
+  const [answers, authorities, additionals] = [input.uint(2), input.uint(2), input.uint(2)]
+  if (additionals < 0 || questions > 1) return undefined
   const question = questions === 1 ? parseQuestion(input) : undefined
   if (questions === 1 && question === undefined) return undefined
-  const answer = parseSection(input, answers!)
-  const authority = parseSection(input, authorities!)
-  const additional = parseSection(input, additionals!)
-  if (!answer || !authority || !additional || input.remaining > 0) return undefined
-  if (answer.opt !== undefined || authority.opt !== undefined) return undefined
-  const opt = additional.opt
-  const edns = opt && parseEdns(bytes, opt)
+  const [opcode, flags, rcode] = [(word >> 11) & 15, word & HEADER_FLAGS_MASK, word & 15]
+  return { id, opcode, flags, rcode, question, answers, authorities, additionals }
+}
+
+/** Parses what follows the answers, to the end of the message; undefined = it is malformed. */
+export function parseRest(
+  input: OctetReader,
+  { rcode, authorities, additionals }: MessageHead,
+): MessageRest | undefined {
+  const authority = parseSection(input, authorities)
+  const additional = parseSection(input, additionals)
+  if (!authority || !additional || input.remaining > 0) return undefined
+  if (authority.opt !== undefined) return undefined
+  const { opt } = additional
+  const edns = opt && parseEdns(input.bytes, opt)
   if (opt !== undefined && edns === undefined) return undefined
   return {
-    id,
-    opcode: (word >> 11) & 15,
-    flags: word & HEADER_FLAGS_MASK,
-    rcode: (word & 15) | (((opt?.ttl ?? 0) >>> 24) << 4),
-    question,
-    answer: answer.records,
+    rcode: rcode | (((opt?.ttl ?? 0) >>> 24) << 4),
     authority: authority.records,
     additional: additional.records,
     edns,

@@ -88,13 +88,21 @@ export function parseRdata(
 ): Uint8Array | undefined {
   const end = offset + octets
   if (octets > RDATA_OCTETS_MAX || end > packet.length) return undefined
-  const layout = layoutOf(type)
-  if (layout === undefined) return packet.subarray(offset, end)
-  const input = new OctetReader(packet, offset, end)
-  scratch.cutTo(0)
-  for (const part of layout.parts) if (!part.parse(input, scratch)) return undefined
-  const isWhole = input.remaining === 0 && scratch.length <= RDATA_OCTETS_MAX
+  if (layoutOf(type) === undefined) return packet.subarray(offset, end)
+  const isWhole = readRdata(type, new OctetReader(packet, offset, end), scratch)
   return isWhole ? scratch.octetsOf(packet, offset) : undefined
+}
+
+/**
+ * Writes the rest of `input`, the rdata of a record in a packet, uncompressed to `output`, from its start. Returns
+ * false if it is malformed. Names may be compressed as for `parseRdata`.
+ */
+export function readRdata(type: number, input: OctetReader, output: OctetWriter): boolean {
+  output.cutTo(0)
+  const layout = layoutOf(type)
+  if (layout === undefined) output.put(input.rest())
+  else for (const part of layout.parts) if (!part.parse(input, output)) return false
+  return input.remaining === 0 && output.length <= RDATA_OCTETS_MAX
 }
 
 /** Kept, so that parsing a record allocates nothing but its rdata. */

@@ -10,6 +10,11 @@ export class OctetWriter {
     return this.#length
   }
 
+  /** The memory of the written octets, until the next write; they are followed by others. */
+  get memory(): Uint8Array {
+    return this.#bytes
+  }
+
   u8(value: number): void {
     this.#reserve(1)
     this.#bytes[this.#length++] = value
@@ -68,7 +73,8 @@ export class OctetWriter {
 export class OctetReader {
   readonly bytes: Uint8Array
   at: number
-  readonly end: number
+  /** A caller that reads several parts of `bytes` sets it. */
+  end: number
 
   constructor(bytes: Uint8Array, at: number, end: number) {
     this.bytes = bytes

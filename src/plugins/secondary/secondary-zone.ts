@@ -1,5 +1,6 @@
 import { answererOf, nextVersion, type VersionMemory } from '../../authority/file-zone.ts'
 import type { OwnedZone } from '../../authority/threaded-file-zones.ts'
+import { assert } from '../../base/assert.ts'
 import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import type { ResourceLease, ResourceRegistry } from '../../base/resource-registry.ts'
@@ -24,11 +25,11 @@ import {
 import { VersionView } from '../../xfr/journal/version-view.ts'
 import { ZoneRefresher } from '../../xfr/zone-refresher.ts'
 import type { SetKey } from '../../xfr/zone-versions.ts'
-import type { ZoneImage } from '../../zone/image/writer.ts'
+import { adoptArena } from '../../zone/image/adopt.ts'
+import { ZoneImage } from '../../zone/image/writer.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
-import { checkZone } from '../../zone/zonefile/check.ts'
-import { checkSignatures, type SignatureReport } from '../../zone/zonefile/check-signatures.ts'
-import { fillImage } from '../../zone/zonefile/fill.ts'
+import type { SignatureReport } from '../../zone/zonefile/check-signatures.ts'
+import { loadWithoutPause } from '../../zone/zonefile/load-in-thread.ts'
 
 /**
  * Pause after the first failed attempt to get any version; it doubles with each further failure.
@@ -309,16 +310,17 @@ export class SecondaryZone implements OwnedZone {
   }
 
   async #replace({ records, serial }: Received & { kind: 'whole' }): Promise<void> {
-    const { zone, clock, log } = this.#options
-    const { errors, warnings } = await runInSlices(checkZone(records, zone, 'the transfer'), clock)
-    const first = errors[0]
-    if (first !== undefined) throw new TransferFault(first.print())
+    const { clock, log } = this.#options
     const nowSeconds = Math.floor(clock.now() / 1000)
-    const signatures = await runInSlices(checkSignatures(records, zone, nowSeconds), clock)
-    const image = await runInSlices(fillImage(records, zone), clock)
+    const load = await loadWithoutPause({ log: records.finish(), nowSeconds }, clock)
+    if (load.kind === 'failed') throw new TransferFault(load.errors[0]!.print())
+    assert(load.kind === 'loaded', 'only a file can be unchanged or unreadable')
     if (this.isStopped) return
+    const { signatures } = load
+    const warnings = load.warnings.filter((warning) => warning !== signatures.warning)
     for (const warning of warnings.slice(0, 3)) log.warning(warning.print())
     if (signatures.warning !== undefined) log.warning(signatures.warning.print())
+    const image = new ZoneImage({}, adoptArena(load.image))
     this.changed = undefined
     this.signatures = signatures
     this.#putInForce(image, serial)

@@ -1,13 +1,14 @@
 import type { InputError } from '../../base/errors.ts'
 import { Opcode, printRcode, printType, RRClass, RRType } from '../../dns/iana/index.ts'
+import { AnswerCursor } from '../../dns/message/answer-cursor.ts'
 import { HeaderFlag } from '../../dns/message/header.ts'
-import type { Message, ResourceRecord } from '../../dns/message/message.ts'
-import { equalNames, isSubdomain, lowerName, printName } from '../../dns/name/name.ts'
-import { HEAP_OCTETS_MAX } from '../../dns/rdata/octets.ts'
+import type { ResourceRecord } from '../../dns/message/message.ts'
+import type { MessageHead } from '../../dns/message/parse-message.ts'
+import { equalNames } from '../../dns/name/name.ts'
 import { isSerialAfter } from '../../dns/serial.ts'
 import { OutsideNames } from '../../zone/zonefile/outside-names.ts'
-import { OWNER_RECORDS_MAX, ZoneRecords } from '../../zone/zonefile/records.ts'
-import { ScannedRecord } from '../../zone/zonefile/sink.ts'
+import { endsWithZone } from '../../zone/zonefile/owner.ts'
+import { type LoggedRecord, RecordLog } from '../../zone/zonefile/record-log.ts'
 import { type Holding, type TransferBudget, transferBudget } from './transfer-budget.ts'
 
 /** `rcode` of a fault that does not show what the primary has. */
@@ -39,7 +40,7 @@ export type Received =
   | { readonly kind: 'current'; readonly serial: number }
   | {
       readonly kind: 'whole'
-      readonly records: ZoneRecords
+      readonly records: RecordLog
       readonly serial: number
       readonly warnings: readonly InputError[]
     }
@@ -73,13 +74,13 @@ const SOA_OCTETS_MIN = 22
 const STEP_RECORDS_MAX = 500_000
 const STEP_OCTETS_MAX = 64 * 1024 * 1024
 
-/** Memory of a record of a whole zone, beside its name and data, and of one of a difference: an object. */
+/** Memory of a record of a whole zone beside its name and data, and of one of a difference: an object. */
 const RECORD_OCTETS = 128
 const STEP_RECORD_OCTETS = 400
 
 /** Which records of a transfer are kept, in addition to its SOAs, and how many. */
 export interface TransferFilter {
-  readonly keeps: (record: ResourceRecord) => boolean
+  readonly keeps: (record: Pick<ResourceRecord, 'owner' | 'type'>) => boolean
   /**
    * Limits for the kept records of a whole zone; above them, the transfer fails. Octets: of names
    * and data, uncompressed.
@@ -113,7 +114,8 @@ const ALL: TransferFilter = {
 export class TransferReader {
   readonly #question: TransferQuestion
   readonly #filter: TransferFilter
-  readonly #scanned = new ScannedRecord()
+  /** The current record. */
+  readonly #record = new AnswerCursor()
   #soa: ResourceRecord | undefined
   #serial = 0
   /** Records of names in the zone so far, including the first SOA. */
@@ -122,14 +124,12 @@ export class TransferReader {
   #seen = 0
   /** Octets of their names and data. */
   #octets = 0
-  #whole: ZoneRecords | undefined
+  #whole: RecordLog | undefined
   readonly #steps: Step[] = []
   readonly #outside = new OutsideNames()
   #isAdding = false
   /** Octets of owners and data in the differences. */
   #stepOctets = 0
-  /** The memory of the last message that a record of a difference is in. */
-  #message: ArrayBufferLike | undefined
   #received: Received | undefined
   readonly #budget: TransferBudget
   readonly #holding: Holding
@@ -156,13 +156,19 @@ export class TransferReader {
    * Reads the next message. Returns the result after the last message, undefined before it. Throws
    * TransferFault.
    */
-  take(message: Message): Received | undefined {
-    this.#checkMessage(message)
-    for (const record of message.answer) {
+  take(octets: Uint8Array): Received | undefined {
+    const record = this.#record
+    const head = record.open(octets)
+    if (head === undefined) throw malformed()
+    this.#checkHead(head)
+    while (record.next()) {
       this.#checkBudget()
       if (this.#received !== undefined) throw new TransferFault('records follow the last SOA')
-      this.#take(record)
+      this.#take()
     }
+    const rcode = record.end()
+    if (rcode === -1) throw malformed()
+    if (rcode !== 0) throw answered(rcode)
     // If the zone is not newer, the answer is only its SOA.
     if (this.#received === undefined && this.#count === 1 && this.#isOld()) {
       this.#received = { kind: 'current', serial: this.#serial }
@@ -183,7 +189,6 @@ export class TransferReader {
     this.#isCut = true
     this.#whole = undefined
     this.#steps.length = 0
-    this.#message = undefined
   }
 
   #isOld(): boolean {
@@ -191,60 +196,62 @@ export class TransferReader {
     return serial !== undefined && !isSerialAfter(this.#serial, serial)
   }
 
-  #checkMessage(message: Message): void {
-    const { id, flags, opcode, rcode, question } = message
+  #checkHead({ id, flags, opcode, rcode, question, answers }: MessageHead): void {
     if (id !== this.#question.id) throw new TransferFault('the reply is for another question')
     if ((flags & HeaderFlag.QR) === 0 || opcode !== Opcode.QUERY) {
       throw new TransferFault('the message is not a reply')
     }
-    if (rcode !== 0) throw new TransferFault(`the primary answered ${printRcode(rcode)}`, rcode)
+    if (rcode !== 0) throw answered(rcode)
     if ((flags & HeaderFlag.TC) !== 0) throw new TransferFault('a message is truncated')
     const isOurs = question === undefined || equalNames(question.name, this.#question.zone)
     if (!isOurs) throw new TransferFault('the reply is about another zone')
-    if (message.answer.length === 0) throw new TransferFault('a message has no records')
+    if (answers === 0) throw new TransferFault('a message has no records')
   }
 
-  #take(record: ResourceRecord): void {
-    this.#checkRecord(record)
+  #take(): void {
+    const record = this.#record
+    const { zone, origin } = this.#question
+    const isOutside = !endsWithZone(record.owner, record.ownerOctets, zone)
+    this.#checkRecord(isOutside)
     const isSoa = record.type === RRType.SOA
     this.#seen++
-    this.#octets += record.owner.length + record.rdata.length
+    this.#octets += record.ownerOctets + record.rdataOctets
     const { seenRecordsMax, seenOctetsMax } = this.#filter
     if (this.#seen > seenRecordsMax)
       throw new TransferFault(`the transfer has more than ${seenRecordsMax} records`)
     if (this.#octets > seenOctetsMax)
       throw new TransferFault(`the transfer has more than ${seenOctetsMax} octets`)
-    const isOutside = !isSubdomain(record.owner, this.#question.zone)
     if (this.#soa === undefined) {
       if (!isSoa || isOutside) throw new TransferFault('the first record is not the SOA')
-      this.#soa = record
+      this.#soa = record.copy()
       this.#count = 1
-      this.#serial = soaSerial(record)
+      this.#serial = soaSerial(this.#soa)
       return
     }
     if (isOutside) {
-      this.#outside.count(record.owner, this.#question.origin, this.#seen)
+      this.#outside.count(record.owner, origin, this.#seen)
       return
     }
     this.#count++
-    if (this.#count === 2) this.#choose(record)
-    if (this.#whole === undefined) this.#takeStep(record, isSoa)
-    else if (isSoa) this.#endWhole(this.#whole, record)
-    else this.#keep(this.#whole, record)
+    if (this.#count === 2) this.#choose(isSoa)
+    if (this.#whole === undefined) this.#takeStep(isSoa)
+    else if (isSoa) this.#endWhole(this.#whole)
+    else this.#keep(this.#whole)
   }
 
   /** Chooses between IXFR and AXFR by the second record. */
-  #choose(record: ResourceRecord): void {
-    const { serial } = this.#question
-    const isSoa = record.type === RRType.SOA
-    const isIxfr = isSoa && serial !== undefined && soaSerial(record) === serial
+  #choose(isSoa: boolean): void {
+    const { serial, zone, origin } = this.#question
+    const isIxfr = isSoa && serial !== undefined && soaSerial(this.#record.copy()) === serial
     if (isIxfr && serial !== this.#serial) return
-    this.#whole = new ZoneRecords()
-    this.#keep(this.#whole, this.#soa!)
+    this.#whole = new RecordLog(zone, origin)
+    const { owner, type, ttlSeconds, rdata } = this.#soa!
+    const sizes = { ownerOctets: owner.length, rdataOffset: 0, rdataOctets: rdata.length }
+    this.#log(this.#whole, { owner: zone, type, ttlSeconds, rdata, ...sizes }, 1)
   }
 
-  #endWhole(records: ZoneRecords, soa: ResourceRecord): void {
-    if (soaSerial(soa) !== this.#serial)
+  #endWhole(records: RecordLog): void {
+    if (soaSerial(this.#record.copy()) !== this.#serial)
       throw new TransferFault('the transfer ends with another SOA')
     this.#received = { kind: 'whole', records, serial: this.#serial, warnings: this.#warnings() }
   }
@@ -253,17 +260,18 @@ export class TransferReader {
     return this.#outside.warnings(this.#question.zone, (them) => `remove ${them} at the primary`)
   }
 
-  #takeStep(record: ResourceRecord, isSoa: boolean): void {
+  #takeStep(isSoa: boolean): void {
+    const { ownerOctets, rdataOctets } = this.#record
     const step = this.#steps.at(-1)
-    const isKept = isSoa || this.#filter.keeps(record)
-    if (isKept) this.#stepOctets += record.owner.length + record.rdata.length
+    const isKept = isSoa || this.#filter.keeps(this.#record)
+    if (isKept) this.#stepOctets += ownerOctets + rdataOctets
     if (this.#seen > this.#filter.stepRecordsMax || this.#stepOctets > STEP_OCTETS_MAX) {
       throw new TransferFault('too many differences')
     }
     if (!isKept) return
-    const octets = record.owner.length + record.rdata.length + STEP_RECORD_OCTETS
-    this.#budget.add(this.#holding, octets + this.#messageOctets(record))
+    this.#budget.add(this.#holding, ownerOctets + rdataOctets + STEP_RECORD_OCTETS)
     this.#checkBudget()
+    const record = this.#record.copy()
     if (!isSoa) {
       if (this.#isAdding) step!.added.push(record)
       else step!.removed.push(record)
@@ -286,57 +294,44 @@ export class TransferReader {
     this.#steps.push({ removed: [], added: [], fromSerial: serial, toSerial: serial })
   }
 
-  /** Octets of the message that the record keeps in memory: long data is a view of it. 0 = an earlier record does. */
-  #messageOctets({ rdata }: ResourceRecord): number {
-    // Reading `buffer` of shorter arrays moves them out of the heap of V8.
-    if (rdata.length <= HEAP_OCTETS_MAX || rdata.buffer === this.#message) return 0
-    this.#message = rdata.buffer
-    return rdata.buffer.byteLength - rdata.length
-  }
-
-  #checkRecord({ owner, type, rrclass, rdata }: ResourceRecord): void {
-    const { zone } = this.#question
+  #checkRecord(isOutside: boolean): void {
+    const { ownerOctets, type, rrclass, rdataOctets } = this.#record
     if (rrclass !== RRClass.IN) throw new TransferFault('a record is not of class IN')
     const isMeta = type === 0 || (type >= 128 && type <= 255)
     if (isMeta) throw new TransferFault(`type ${printType(type)} is not allowed in a zone`)
-    if (type !== RRType.SOA || !isSubdomain(owner, zone)) return
-    if (owner.length !== zone.length) throw new TransferFault('a SOA is not at the apex')
-    if (rdata.length < SOA_OCTETS_MIN) throw new TransferFault('a SOA is malformed')
+    if (type !== RRType.SOA || isOutside) return
+    const isAtApex = ownerOctets === this.#question.zone.length
+    if (!isAtApex) throw new TransferFault('a SOA is not at the apex')
+    if (rdataOctets < SOA_OCTETS_MIN) throw new TransferFault('a SOA is malformed')
   }
 
-  #keep(records: ZoneRecords, record: ResourceRecord): void {
-    const { owner, type, ttlSeconds, rdata } = record
-    if (type !== RRType.SOA && !this.#filter.keeps(record)) return
+  #keep(records: RecordLog): void {
+    const record = this.#record
+    if (!this.#filter.keeps(record)) return
     const { recordsMax, octetsMax } = this.#filter
     // The zone's SOA counts as one more.
     if (records.recordCount > recordsMax) {
       throw new TransferFault(`the zone has more than ${recordsMax} records`)
     }
-    if (records.octetCount + owner.length + rdata.length > octetsMax) {
+    if (records.octetCount + record.ownerOctets + record.rdataOctets > octetsMax) {
       throw new TransferFault(`the zone has more than ${octetsMax} octets`)
     }
-    const scanned = this.#scanned
-    scanned.owner.set(lowerName(owner))
-    scanned.ownerOctets = owner.length
-    scanned.type = type
-    // RFC 2181 section 8.
-    scanned.ttlSeconds = ttlSeconds > 0x7fff_ffff ? 0 : ttlSeconds
-    scanned.rdata = rdata
-    scanned.rdataOctets = rdata.length
-    scanned.file = this.#question.origin
-    scanned.line = this.#seen
-    if (records.add(scanned)) {
-      this.#budget.add(this.#holding, owner.length + rdata.length + RECORD_OCTETS)
-      this.#checkBudget()
-      return
-    }
-    const { crowded } = records
-    throw new TransferFault(
-      crowded
-        ? `${printName(scanned.owner)} has more than ${OWNER_RECORDS_MAX} records`
-        : 'the zone is larger than two gigabytes',
-    )
+    this.#log(records, record, this.#seen)
   }
+
+  #log(records: RecordLog, record: LoggedRecord, line: number): void {
+    records.add(record, line)
+    this.#budget.add(this.#holding, record.ownerOctets + record.rdataOctets + RECORD_OCTETS)
+    this.#checkBudget()
+  }
+}
+
+function malformed(): TransferFault {
+  return new TransferFault('a message is malformed')
+}
+
+function answered(rcode: number): TransferFault {
+  return new TransferFault(`the primary answered ${printRcode(rcode)}`, rcode)
 }
 
 /** Returns the serial of a SOA record that was validated before. */

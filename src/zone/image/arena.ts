@@ -2,7 +2,7 @@ import { assert } from '../../base/assert.ts'
 import { InputError } from '../../base/errors.ts'
 import { NAME_ROOM_OCTETS } from '../../dns/message/query.ts'
 import { useHugePages } from './huge-pages.ts'
-import { HEADER_LENGTH, HEADER_MAGIC, HEADER_WORDS, MAGIC } from './layout.ts'
+import { HEADER_LENGTH, HEADER_MAGIC, HEADER_TAIL, HEADER_WORDS, MAGIC } from './layout.ts'
 
 /** An arena doubles when it grows, but by at most this many octets. */
 const GROWTH_OCTETS_MAX = 64 * 1024 * 1024
@@ -30,12 +30,19 @@ export class Arena {
   #hasHugePages = false
 
   /** @throws InputError if the system can't allocate even the initial octets. */
-  constructor(initialOctets: number, maxOctets: number) {
+  constructor(initialOctets: number, maxOctets: number, buffer?: SharedArrayBuffer) {
     assert(maxOctets <= ARENA_OCTETS_MAX, 'arena addressable by 32 bits')
     const initial = Math.min(roundUp(Math.max(initialOctets, 4096)), maxOctets)
-    this.buffer = reserve(initial, maxOctets)
+    this.buffer = buffer ?? reserve(initial, maxOctets)
     this.#view()
     this.words[HEADER_MAGIC] = MAGIC
+  }
+
+  /** Returns an arena that continues one in this memory, as of its last publish. */
+  static adopt(buffer: SharedArrayBuffer): Arena {
+    const arena = new Arena(buffer.byteLength, buffer.maxByteLength, buffer)
+    arena.tail = arena.words[HEADER_TAIL]!
+    return arena
   }
 
   /**

@@ -3,21 +3,13 @@ import type { Clock } from '../../base/clock.ts'
 import { InputError, type Position } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
 import { statIfAny } from '../../base/stat.ts'
-import { type ImageLoad, loadImage, outOfMemory } from './image-load.ts'
-import type { ZoneLoadOptions } from './load.ts'
+import { type ImageJob, type ImageLoad, loadImage, outOfMemory } from './image-load.ts'
 
 /**
- * Files from this size on are loaded in a thread of their own. It takes 50 ms to start. All memory of the load
- * goes with it, which is three times that of the zone, and the control thread works on meanwhile.
+ * Files and transfers from this size on are loaded in a thread of their own. It takes 50 ms to start. All memory of the
+ * load goes with it, which is three times that of the zone, and the control thread works on meanwhile.
  */
 const THREAD_OCTETS_MIN = 2 * 1024 * 1024
-
-export interface ImageJob {
-  readonly path: string
-  /** Lower-case wire form. */
-  readonly apex: Uint8Array
-  readonly options: ZoneLoadOptions
-}
 
 /** An error as plain data: errors lose their class when they are sent between threads. */
 interface PlainError {
@@ -42,22 +34,27 @@ type ImageMessage =
 let current: Promise<unknown> = Promise.resolve()
 
 /**
- * Loads a zone file, without holding the event loop for long. The process may exit in the meantime.
- * `threadOctetsMin`: the size from which a file has a thread.
+ * Loads a zone, without holding the event loop for long. The process may exit in the meantime. The memory of a log
+ * may be gone afterwards. `threadOctetsMin`: the size from which a load has a thread.
  */
 export async function loadWithoutPause(
   job: ImageJob,
   clock: Clock,
   threadOctetsMin: number = THREAD_OCTETS_MIN,
 ): Promise<ImageLoad> {
-  if ((statIfAny(job.path)?.size ?? 0) >= threadOctetsMin) {
+  if (octetsOf(job) >= threadOctetsMin) {
     // `new Worker` throws if the system allows no more threads. The next load waits for this promise.
     const loaded = current.then(() => loadInThread(job)).catch(() => undefined)
     current = loaded
     const load = await loaded
     if (load !== undefined) return load
   }
-  return await runInSlices(loadImage(job.path, job.apex, job.options), clock)
+  return await runInSlices(loadImage(job), clock)
+}
+
+function octetsOf(job: ImageJob): number {
+  if ('path' in job) return statIfAny(job.path)?.size ?? 0
+  return job.log.chunks.reduce((sum, chunk) => sum + chunk.length, 0)
 }
 
 /** Resolves to undefined if the thread did not start, or could not read the file. */
@@ -66,20 +63,23 @@ function loadInThread(job: ImageJob): Promise<ImageLoad | undefined> {
     // The sources run as .ts under a loader, and as .js after the build.
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
     const url = new URL(`./load-thread.${extension}`, import.meta.url)
-    const worker = new Worker(url, { workerData: job, name: 'sextant load' })
+    const transferList = 'log' in job ? job.log.chunks.map((chunk) => chunk.buffer) : []
+    const worker = new Worker(url, { workerData: job, transferList, name: 'sextant load' })
     worker.unref()
     worker.on('message', (message: ImageMessage) => resolve(fromMessage(message)))
-    worker.on('error', (error) => resolve(failed(error, job.path)))
-    worker.on('exit', () => resolve(undefined))
+    worker.on('error', (error) => resolve(failed(error, job)))
+    worker.on('exit', () => resolve(failed(undefined, job)))
   })
 }
 
-function failed(error: unknown, path: string): ImageLoad | undefined {
+function failed(error: unknown, job: ImageJob): ImageLoad | undefined {
   try {
-    return { kind: 'failed', errors: [outOfMemory(error, path)], files: [] }
+    return { kind: 'failed', errors: [outOfMemory(error, job)], files: [] }
   } catch {
-    // The same load in this thread shows what is wrong.
-    return undefined
+    // The same load of a file in this thread shows what is wrong. A log went with its thread.
+    if ('path' in job) return undefined
+    const message = 'the thread that loads the zone ended early'
+    return { kind: 'failed', errors: [new InputError(undefined, message, error)], files: [] }
   }
 }
 

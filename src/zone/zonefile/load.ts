@@ -5,6 +5,7 @@ import { checkZone } from './check.ts'
 import { checkNames } from './check-names.ts'
 import { checkSignatures, type SignatureReport } from './check-signatures.ts'
 import { memoryProblem } from './memory-need.ts'
+import { type PlainRecordLog, readLog } from './record-log.ts'
 import { OWNER_RECORDS_MAX, ZoneRecords } from './records.ts'
 import { type ZoneScanLimits, ZoneScanner } from './scanner.ts'
 import type { ScannedRecord, ZoneSink } from './sink.ts'
@@ -90,8 +91,7 @@ export function* loadZoneText(
   yield* scanner.scan(source)
   const files = scanner.texts
   if (sink.isKnown) return { kind: 'unchanged', files }
-  if (sink.records.full) scanner.errors.push(tooLarge(source.file))
-  if (sink.crowded !== undefined) scanner.errors.push(sink.crowded)
+  scanner.errors.push(...sink.faults(source.file))
   if (scanner.errors.length > 0) return { kind: 'failed', errors: scanner.errors, files }
   const ignored = scanner.warnings
   const found = yield* checkZone(sink.records, apex, source.file)
@@ -105,6 +105,33 @@ export function* loadZoneText(
   if (signatures.warning !== undefined) warnings.push(signatures.warning)
   const { records, serial } = sink
   return { kind: 'loaded', records, serial, warnings, signatures, files }
+}
+
+/** Does the same for the records of a transfer. Their names are not checked: its primary did that. */
+export function* loadLog(log: PlainRecordLog, nowSeconds: number): Generator<void, ZoneLoad> {
+  const { zone } = log
+  const files: FileStamp[] = []
+  const { records, serial, faults } = yield* scanLog(log)
+  if (faults.length > 0) return { kind: 'failed', errors: faults, files }
+  const { errors, warnings } = yield* checkZone(records, zone, 'the transfer')
+  if (errors.length > 0) return { kind: 'failed', errors, files }
+  const signatures = yield* checkSignatures(records, zone, nowSeconds)
+  if (signatures.warning !== undefined) warnings.push(signatures.warning)
+  return { kind: 'loaded', records, serial, warnings, signatures, files }
+}
+
+/** The records of a log by owner. Faults: why they are incomplete. */
+interface ScannedLog {
+  readonly records: ZoneRecords
+  readonly serial: number
+  readonly faults: readonly InputError[]
+}
+
+export function* scanLog(log: PlainRecordLog): Generator<void, ScannedLog> {
+  const sink = new LoadSink(log.zone, log.recordCount, -1)
+  yield* readLog(log, sink)
+  const { records, serial } = sink
+  return { records, serial, faults: sink.faults(log.origin) }
 }
 
 /** True if any of the files changed since they were read. */
@@ -137,9 +164,15 @@ class LoadSink implements ZoneSink {
     this.#knownSerial = knownSerial
   }
 
+  /** What made the sink end the scan: names and rdata, or one owner, have too many records. */
+  faults(file: string): InputError[] {
+    const faults = this.records.full ? [tooLarge(file)] : []
+    return this.crowded === undefined ? faults : [...faults, this.crowded]
+  }
+
   add(record: ScannedRecord): boolean {
     if (record.type === RRType.SOA && this.serial === -1) {
-      this.serial = soaSerial(record.rdata.subarray(0, record.rdataOctets))
+      this.serial = soaSerial(record.rdata, record.rdataOffset + record.rdataOctets)
       this.isKnown = this.serial === this.#knownSerial && record.ownerOctets === this.#apex.length
       if (this.isKnown) return false
     }
@@ -149,9 +182,9 @@ class LoadSink implements ZoneSink {
   }
 }
 
-/** Returns the serial of SOA rdata: refresh, retry, expire and minimum, of four octets each, follow it. */
-function soaSerial(rdata: Uint8Array): number {
-  const at = rdata.length - 20
+/** Returns the serial of SOA rdata that ends at `end`: refresh, retry, expire and minimum, of four octets each, follow it. */
+function soaSerial(rdata: Uint8Array, end: number): number {
+  const at = end - 20
   return (
     ((rdata[at]! << 24) | (rdata[at + 1]! << 16) | (rdata[at + 2]! << 8) | rdata[at + 3]!) >>> 0
   )

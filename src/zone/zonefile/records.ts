@@ -1,3 +1,4 @@
+import { copyOctets } from '../../base/octets.ts'
 import { findNode, findSlot, hashOctets, isOwner } from './node-index.ts'
 import type { ScannedRecord, ZoneSink } from './sink.ts'
 
@@ -78,7 +79,7 @@ export class ZoneRecords implements ZoneSink {
     const index = this.recordCount++
     this.type[index] = record.type
     this.ttlSeconds[index] = record.ttlSeconds
-    this.rdataOffset[index] = this.#append(record.rdata, record.rdataOctets)
+    this.rdataOffset[index] = this.#append(record.rdata, record.rdataOffset, record.rdataOctets)
     this.rdataOctets[index] = record.rdataOctets
     this.line[index] = record.line
     this.file[index] = this.#fileIndex(record.file)
@@ -119,7 +120,7 @@ export class ZoneRecords implements ZoneSink {
 
   #addNode(owner: Uint8Array, octets: number, hash: number, slot: number): number {
     const node = this.nodeCount++
-    this.ownerOffset[node] = this.#append(owner, octets)
+    this.ownerOffset[node] = this.#append(owner, 0, octets)
     this.ownerOctets[node] = octets
     this.firstRecord[node] = -1
     this.#lastRecord[node] = -1
@@ -129,9 +130,9 @@ export class ZoneRecords implements ZoneSink {
     return node
   }
 
-  #append(from: Uint8Array, octets: number): number {
+  #append(from: Uint8Array, start: number, octets: number): number {
     const offset = this.octetCount
-    for (let i = 0; i < octets; i++) this.octets[offset + i] = from[i]!
+    copyOctets(from, start, this.octets, offset, octets)
     this.octetCount = offset + octets
     return offset
   }

@@ -9,8 +9,9 @@ export class ScannedRecord {
   type = 0
   /** 0..2^31 - 1. */
   ttlSeconds = 0
-  /** Uncompressed wire rdata in 0..rdataOctets-1. */
+  /** Has the uncompressed wire rdata, of `rdataOctets` octets from `rdataOffset` on. */
   rdata: Uint8Array = new Uint8Array(0)
+  rdataOffset = 0
   rdataOctets = 0
   file = ''
   /** Line where the record starts, counted from 1. */

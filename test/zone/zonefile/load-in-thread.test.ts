@@ -38,8 +38,8 @@ function shown(load: ImageLoad): unknown {
     const errors = load.kind === 'failed' ? load.errors : [load.error]
     return { ...load, errors: errors.map((error) => error.print()) }
   }
-  const { buffer, warnings, signatures, ...rest } = load
-  const version = { zone: apex, serial: load.serial, buffer, imageVersion: 1 }
+  const { image, warnings, signatures, ...rest } = load
+  const version = { zone: apex, serial: load.serial, buffer: image.buffer, imageVersion: 1 }
   const records = Array.from(VersionView.open(version)!.content(), printView)
   const signature = signatures.warning?.print()
   const all = { warnings: warnings.map((warning) => warning.print()), signature }
@@ -52,7 +52,7 @@ for (const { name, text, options } of cases) {
     writeFileSync(path, text)
     const job = { path, apex, options: { nowSeconds: 1_700_000_000, ...options } }
     const inThread = shown(await loadWithoutPause(job, systemClock, 1))
-    t.strictSame(inThread, shown(runWhole(loadImage(path, apex, job.options))))
+    t.strictSame(inThread, shown(runWhole(loadImage(job))))
   })
 }
 

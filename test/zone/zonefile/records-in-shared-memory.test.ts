@@ -30,7 +30,7 @@ interface Given {
 function fill(given: readonly Given[]): ZoneRecords {
   const records = new ZoneRecords(1)
   for (const { owner, type, ttlSeconds, rdata } of given) {
-    const octets = { ownerOctets: owner.length, rdataOctets: rdata.length }
+    const octets = { ownerOctets: owner.length, rdataOffset: 0, rdataOctets: rdata.length }
     records.add({ owner, type, ttlSeconds, rdata, ...octets, file: 'db', line: 1 })
   }
   return records
@@ -52,6 +52,7 @@ const late = {
   type: 1,
   ttlSeconds: 1,
   rdata: new Uint8Array(4),
+  rdataOffset: 0,
   rdataOctets: 4,
 }
 
