@@ -14,12 +14,7 @@ function address(
 ): RdataPart {
   const octets = family === 1 ? 4 : 16
   return {
-    parse: (input, output) => {
-      const taken = input.take(octets)
-      if (taken === undefined) return false
-      output.put(taken)
-      return true
-    },
+    parse: (input, output) => output.copy(input, octets),
     print: (input) => printAddress(input.take(octets) ?? new Uint8Array(octets), family),
     scan: (input, output) => {
       const field = input.next()

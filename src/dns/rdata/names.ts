@@ -1,14 +1,17 @@
 import { printName, scanName } from '../name/name.ts'
-import { parseName } from '../name/parse-name.ts'
+import { NameParser, parseName } from '../name/parse-name.ts'
 import { expected, type RdataPart } from './part.ts'
+
+/** Kept, so that reading a name allocates no memory for it. */
+const parser = new NameParser()
 
 function namePart(mayBeCompressed: boolean): RdataPart {
   return {
     parse: (input, output) => {
-      const parsed = parseName(input.bytes, input.at, input.end)
-      if (parsed === undefined || (parsed.isCompressed && !mayBeCompressed)) return false
-      output.put(parsed.name)
-      input.at = parsed.end
+      if (!parser.parse(input.bytes, input.at, input.end)) return false
+      if (parser.isCompressed && !mayBeCompressed) return false
+      output.put(parser.name.subarray(0, parser.octets))
+      input.at = parser.end
       return true
     },
     print: (input) => {

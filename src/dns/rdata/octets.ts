@@ -1,3 +1,5 @@
+import { copyOctets } from '../../base/octets.ts'
+
 /** Node.js allocates longer arrays outside the heap, which takes several times as long. */
 export const HEAP_OCTETS_MAX = 64
 
@@ -34,6 +36,16 @@ export class OctetWriter {
     this.#reserve(octets.length)
     this.#bytes.set(octets, this.#length)
     this.#length += octets.length
+  }
+
+  /** Copies the next `count` octets of `input`; returns false if fewer remain. */
+  copy(input: OctetReader, count: number): boolean {
+    if (count > input.remaining) return false
+    this.#reserve(count)
+    copyOctets(input.bytes, input.at, this.#bytes, this.#length, count)
+    this.#length += count
+    input.at += count
+    return true
   }
 
   /** Overwrites two octets written before. */

@@ -127,6 +127,13 @@ export class NodeStore {
     return [...words.subarray(body + L.BODY_RRSETS, body + L.BODY_RRSETS + count)]
   }
 
+  /** True if a node has RRsets in the newest version. */
+  hasRRsets(node: number): boolean {
+    const words = this.arena.words
+    const body = words[node + L.NODE_BODY]!
+    return body !== 0 && words[body + L.BODY_STATE]! >>> L.BODY_COUNT_SHIFT !== 0
+  }
+
   typeOf(rrset: number): number {
     return this.arena.words[rrset + L.RRSET_HEAD]! >>> 16
   }
@@ -197,7 +204,7 @@ export class NodeStore {
     words[body + L.BODY_PREVIOUS] =
       old !== 0 && words[old + L.BODY_VERSION] === version ? words[old + L.BODY_PREVIOUS]! : old
     words[body + L.BODY_STATE] = state
-    words.set(rrsets, body + L.BODY_RRSETS)
+    for (let i = 0; i < rrsets.length; i++) words[body + L.BODY_RRSETS + i] = rrsets[i]!
     if ((state & (L.FLAG_CUT | L.FLAG_DNAME)) !== 0) words[entry.offset + L.ZONE_DELEGATES] = 1
     Atomics.store(words, node + L.NODE_BODY, body)
     return this.#account(entry, node, old, body)

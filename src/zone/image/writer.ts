@@ -7,6 +7,7 @@ import { compactArena, type WrittenArena } from './compact.ts'
 import * as L from './layout.ts'
 import { NodeStore, type ZoneEntry } from './node-store.ts'
 import { type ArenaHandle, ZoneReader } from './reader.ts'
+import type { RecordRun } from './record-run.ts'
 import { type Leftover, Replacement } from './replacement.ts'
 import { equalsRRset, rrsetWords, writeRRset } from './rrset-block.ts'
 import { slotsFor } from './table.ts'
@@ -77,6 +78,8 @@ export class ZoneImage {
   #version = 0
   #nextId = 1
   #changed = false
+  /** Kept, so that adding a name allocates nothing. */
+  readonly #sets: number[] = []
   /** During a replacement of all content: which RRsets the caller put again. */
   #replacement: Replacement | undefined
 
@@ -176,6 +179,25 @@ export class ZoneImage {
     entry.liveWords += size
     rrsets.splice(at, replaces ? 1 : 0, writeRRset(this.#arena, data, size))
     nodes.setRRsets(entry, name, this.#pending(), node, rrsets)
+    return true
+  }
+
+  /**
+   * Adds a name with all its RRsets, of at most RRSETS_MAX types. `owner`: lower-case wire form in 0..ownerOctets-1, in
+   * the zone. Returns false, and changes nothing, if the name has RRsets already. @throws InputError if the arena is
+   * full; the image is then unchanged.
+   */
+  putName(zone: ZoneId, owner: Uint8Array, ownerOctets: number, run: RecordRun): boolean {
+    const entry = this.#entry(zone)
+    const name = this.#loadOwner(entry, owner, ownerOctets)
+    const nodes = this.#nodes
+    nodes.reserve(entry, name, run.wordsMax())
+    const node = nodes.ensure(entry, name, 0)
+    if (nodes.hasRRsets(node)) return false
+    const sets = this.#sets
+    entry.liveWords += run.write(this.#arena, sets)
+    assert(sets.length <= L.RRSETS_MAX, 'at most 255 RRsets per name')
+    nodes.setRRsets(entry, name, this.#pending(), node, sets)
     return true
   }
 
@@ -333,10 +355,10 @@ export class ZoneImage {
     return this.#version + 1
   }
 
-  #load(bytes: Uint8Array): HashedName {
-    const ok = loaded.set(bytes, 0, bytes.length)
+  #load(bytes: Uint8Array, octets: number = bytes.length): HashedName {
+    const ok = loaded.set(bytes, 0, octets)
     assert(ok, 'a wire name')
-    assert(loaded.qnameOctets === bytes.length, 'nothing behind the name')
+    assert(loaded.qnameOctets === octets, 'nothing behind the name')
     return loaded
   }
 
@@ -347,8 +369,8 @@ export class ZoneImage {
     return this.#load(bytes.subarray(at, at + octets))
   }
 
-  #loadOwner(entry: ZoneEntry, owner: Uint8Array): HashedName {
-    const name = this.#load(owner)
+  #loadOwner(entry: ZoneEntry, owner: Uint8Array, ownerOctets: number = owner.length): HashedName {
+    const name = this.#load(owner, ownerOctets)
     const { words, bytes } = this.#arena
     const label = name.labelCount - entry.labels
     assert(label >= 0, 'owner is in the zone')

@@ -9,11 +9,11 @@ import type { ZoneRecords } from './records.ts'
 /** Maximum of errors and of warnings that are kept per zone; the rest is only counted. */
 const REPORTS_MAX = 100
 /** Maximum of RRsets of one name in the zone image. */
-const RRSETS_MAX = 255
+export const RRSETS_MAX = 255
 /** Owners between two pauses. */
 const SLICE_NODES = 1024
 /** Octets before the target in the rdata of the types whose targets are checked. */
-const TARGET_AT: ReadonlyMap<number, number> = new Map([
+export const TARGET_AT: ReadonlyMap<number, number> = new Map([
   [RRType.NS, 0],
   [RRType.CNAME, 0],
   [RRType.MX, 2],
@@ -57,6 +57,11 @@ export function* checkZone(
   return checker.findings
 }
 
+/** Returns the end of the targets that lack a final dot; undefined = a zone of one label can have it: org.org. */
+export function repeatedApex(apex: Uint8Array): Uint8Array | undefined {
+  return apex.length > 1 && apex[apex[0]! + 1] !== 0 ? concatNames(apex, apex) : undefined
+}
+
 class ZoneChecker {
   readonly findings: ZoneFindings = { errors: [], warnings: [] }
   readonly #records: ZoneRecords
@@ -77,8 +82,7 @@ class ZoneChecker {
     this.#apex = apex
     this.#apexNode = records.find(apex, apex.length)
     this.#node = new NodeRecords(records)
-    // A zone of one label can have such a name: org.org.
-    if (apex.length > 1 && apex[apex[0]! + 1] !== 0) this.#repeated = concatNames(apex, apex)
+    this.#repeated = repeatedApex(apex)
   }
 
   get isFull(): boolean {

@@ -1,5 +1,6 @@
 import { ARENA_OCTETS_MAX, Arena } from '../image/arena.ts'
-import { ZoneImage } from '../image/writer.ts'
+import { RecordRun } from '../image/record-run.ts'
+import { type CapturedImage, ZoneImage } from '../image/writer.ts'
 import { NodeRecords } from './node-records.ts'
 import type { ZoneRecords } from './records.ts'
 
@@ -17,17 +18,23 @@ let spare: Arena | undefined
 export function* finishImage(
   records: ZoneRecords,
   apex: Uint8Array,
-): Generator<void, SharedArrayBuffer> {
-  if (records.octetCount > SPARE_ZONE_OCTETS) return (yield* fillImage(records, apex)).finish()
+): Generator<void, CapturedImage> {
+  if (records.octetCount > SPARE_ZONE_OCTETS) return finished(yield* fillImage(records, apex))
   const arena = spare ?? new Arena(0, reservedOctets(SPARE_ZONE_OCTETS))
   // A load of another zone may begin before this one is finished.
   spare = undefined
-  const buffer = (yield* fillImage(records, apex, arena)).finish()
-  if (buffer !== arena.buffer) {
+  const image = finished(yield* fillImage(records, apex, arena))
+  if (image.buffer !== arena.buffer) {
     arena.clear()
     spare = arena
   }
-  return buffer
+  return image
+}
+
+/** Ends the writing of an image. */
+export function finished(image: ZoneImage): CapturedImage {
+  const buffer = image.finish()
+  return { ...image.capture(), buffer }
 }
 
 /** Copies checked records into a new zone image and publishes it; pauses now and then. `arena`: see `ZoneImage`. */
@@ -36,22 +43,18 @@ export function* fillImage(
   apex: Uint8Array,
   arena?: Arena,
 ): Generator<void, ZoneImage> {
-  const maxOctets = reservedOctets(records.octetCount)
-  const image = new ZoneImage({ names: records.nodeCount, maxOctets, arena })
+  const image = newImage(records.nodeCount, records.octetCount, arena)
   const zone = image.addZone(apex)
   const node = new NodeRecords(records)
+  const run = new RecordRun()
+  run.octets = records.octets
+  const { type, ttlSeconds, rdataOffset, rdataOctets } = records
   for (let i = 0; i < records.nodeCount; i++) {
     node.read(i)
-    const owner = records.owner(i)
-    for (let from = 0; from < node.index.length; ) {
-      const end = node.setEnd(from)
-      const first = node.index[from]!
-      const rdata: Uint8Array[] = []
-      for (let j = from; j < end; j++) rdata.push(records.rdata(node.index[j]!))
-      const type = records.type[first]!
-      image.putRRset(zone, owner, { type, ttlSeconds: records.ttlSeconds[first]!, rdata })
-      from = end
-    }
+    run.count = 0
+    for (const record of node.index)
+      run.add(type[record]!, ttlSeconds[record]!, rdataOffset[record]!, rdataOctets[record]!)
+    if (run.count > 0) image.putName(zone, records.owner(i), records.ownerOctets[i]!, run)
     if (i % SLICE_NODES === SLICE_NODES - 1) yield
   }
   yield* image.updateChain(zone)
@@ -59,11 +62,15 @@ export function* fillImage(
   return image
 }
 
+/** Returns an image for one zone. `octets`: of its names and rdata, or of its text. */
+export function newImage(names: number, octets: number, arena?: Arena): ZoneImage {
+  return new ZoneImage({ names, maxOctets: reservedOctets(octets), arena })
+}
+
 /**
  * Returns the address space for the image: thousands of zones can't each reserve the maximum. A
  * name can need some hundred times its octets if each of its labels is an empty non-terminal.
  */
-function reservedOctets(octetCount: number): number {
-  const wanted = RESERVE_MIN + octetCount * RESERVE_PER_OCTET
-  return Math.min(wanted, ARENA_OCTETS_MAX)
+function reservedOctets(octets: number): number {
+  return Math.min(RESERVE_MIN + octets * RESERVE_PER_OCTET, ARENA_OCTETS_MAX)
 }

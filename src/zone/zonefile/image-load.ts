@@ -1,9 +1,19 @@
 import { InputError } from '../../base/errors.ts'
-import type { CapturedImage, ZoneImage } from '../image/writer.ts'
+import { type CapturedImage, ZoneImage } from '../image/writer.ts'
 import type { SignatureReport } from './check-signatures.ts'
-import { fillImage } from './fill.ts'
-import { loadLog, loadZone, type ZoneLoad, type ZoneLoadOptions } from './load.ts'
-import type { PlainRecordLog } from './record-log.ts'
+import { countEntries } from './count-entries.ts'
+import { DirectSink } from './direct-sink.ts'
+import { fillImage, finished, finishImage, newImage } from './fill.ts'
+import {
+  loadLog,
+  loadZoneText,
+  NAMES_CHECKED_MAX,
+  readZone,
+  type ZoneLoad,
+  type ZoneLoadOptions,
+} from './load.ts'
+import { type PlainRecordLog, readLog } from './record-log.ts'
+import { ZoneScanner } from './scanner.ts'
 import type { FileStamp } from './text.ts'
 
 /** Loads a zone file. */
@@ -40,12 +50,13 @@ export type ImageLoad =
 export function* loadImage(job: ImageJob): Generator<void, ImageLoad> {
   let files: readonly FileStamp[] = []
   try {
-    const load = yield* loadOf(job)
-    if (load.kind !== 'loaded') return load
-    const { kind, serial, warnings, signatures } = load
+    const load = isFile(job) ? yield* loadFile(job) : yield* loadTransfer(job)
+    if (load.kind !== 'loaded' || 'image' in load) return load
+    const { kind, records, serial, warnings, signatures } = load
     files = load.files
-    const filled = yield* fillImage(load.records, apexOf(job))
-    const image = isFile(job) ? finished(filled) : filled.capture()
+    const image = isFile(job)
+      ? yield* finishImage(records, job.apex)
+      : (yield* fillImage(records, job.log.zone)).capture()
     return { kind, image, serial, warnings, signatures, files }
   } catch (error) {
     const reason = error instanceof InputError ? error : outOfMemory(error, job)
@@ -53,20 +64,49 @@ export function* loadImage(job: ImageJob): Generator<void, ImageLoad> {
   }
 }
 
-function loadOf(job: ImageJob): Generator<void, ZoneLoad> {
-  return isFile(job) ? loadZone(job.path, job.apex, job.options) : loadLog(job.log, job.nowSeconds)
+function* loadFile(job: FileJob): Generator<void, ImageLoad | ZoneLoad> {
+  const { path, apex, options } = job
+  const source = readZone(path, options)
+  if (!('text' in source)) return source
+  const { records, owners } = countEntries(source.text)
+  const namesCheckedMax = options.namesCheckedMax ?? NAMES_CHECKED_MAX
+  if (records > namesCheckedMax) {
+    const image = new ZoneImage({ names: owners })
+    const sink = new DirectSink(apex, image, options.unlessSerial ?? -1)
+    const scanner = new ZoneScanner(apex, sink, options)
+    yield* scanner.scan(source)
+    const { texts: files, errors, warnings } = scanner
+    if (sink.isKnown) return { kind: 'unchanged', files }
+    if (sink.finish() && sink.recordCount > namesCheckedMax) {
+      return errors.length > 0
+        ? { kind: 'failed', errors, files }
+        : plain(job, sink, warnings, files)
+    }
+  }
+  return yield* loadZoneText(source, apex, options)
+}
+
+function* loadTransfer(job: LogJob): Generator<void, ImageLoad | ZoneLoad> {
+  const { log, nowSeconds } = job
+  const sink = new DirectSink(log.zone, newImage(log.ownerCount, log.octetCount), -1)
+  yield* readLog(log, sink)
+  return sink.finish() ? plain(job, sink, [], []) : yield* loadLog(log, nowSeconds)
+}
+
+/** Returns the load of a zone that no check of all records complains of, and that is not signed. */
+function plain(
+  job: ImageJob,
+  { image, serial }: DirectSink,
+  warnings: readonly InputError[],
+  files: readonly FileStamp[],
+): ImageLoad {
+  const signatures = { warning: undefined, expiry: undefined }
+  const captured = isFile(job) ? finished(image) : image.capture()
+  return { kind: 'loaded', image: captured, serial, warnings, signatures, files }
 }
 
 function isFile(job: ImageJob): job is FileJob {
   return 'path' in job
-}
-
-function apexOf(job: ImageJob): Uint8Array {
-  return isFile(job) ? job.apex : job.log.zone
-}
-
-function finished(image: ZoneImage): CapturedImage {
-  return { ...image.capture(), buffer: image.finish() }
 }
 
 /** Converts a failed allocation to an error for the operator; rethrows anything else. */

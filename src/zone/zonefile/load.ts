@@ -15,7 +15,7 @@ import { type FileStamp, hasChanged, readZoneText, ZONE_OCTETS_MAX, type ZoneTex
 const RECORD_OCTETS = 32
 
 /** Above it, only `sextant check` checks the names: that takes up to a sixth of the time of a load. */
-const NAMES_CHECKED_MAX = 100_000
+export const NAMES_CHECKED_MAX = 100_000
 
 export interface ZoneLoadOptions extends ZoneScanLimits {
   /** Stops early if the SOA has this serial: the caller already has the zone. */
@@ -58,6 +58,8 @@ export type ZoneLoad =
       readonly files: readonly FileStamp[]
     }
 
+type UnreadZone = Extract<ZoneLoad, { kind: 'unreadable' | 'failed' }>
+
 /**
  * Scans and checks the zone file at `path`; pauses now and then. `apex`: lower-case wire form.
  * Never throws because of the file or its content.
@@ -67,6 +69,12 @@ export function* loadZone(
   apex: Uint8Array,
   options: ZoneLoadOptions = {},
 ): Generator<void, ZoneLoad> {
+  const source = readZone(path, options)
+  return 'text' in source ? yield* loadZoneText(source, apex, options) : source
+}
+
+/** Returns the text of the zone file at `path`, or why it can't be loaded. */
+export function readZone(path: string, options: ZoneLoadOptions): ZoneText | UnreadZone {
   let source: ZoneText
   try {
     source = readZoneText(path, options.octetsMax ?? ZONE_OCTETS_MAX)
@@ -76,8 +84,7 @@ export function* loadZone(
   }
   const problem = memoryProblem(source, options.memoryMax)
   // No files: the next reload tries again, because memory may be free by then.
-  if (problem !== undefined) return { kind: 'failed', errors: [problem], files: [] }
-  return yield* loadZoneText(source, apex, options)
+  return problem === undefined ? source : { kind: 'failed', errors: [problem], files: [] }
 }
 
 /** Does the same as `loadZone` for text in memory. */
@@ -183,7 +190,7 @@ class LoadSink implements ZoneSink {
 }
 
 /** Returns the serial of SOA rdata that ends at `end`: refresh, retry, expire and minimum, of four octets each, follow it. */
-function soaSerial(rdata: Uint8Array, end: number): number {
+export function soaSerial(rdata: Uint8Array, end: number): number {
   const at = end - 20
   return (
     ((rdata[at]! << 24) | (rdata[at + 1]! << 16) | (rdata[at + 2]! << 8) | rdata[at + 3]!) >>> 0

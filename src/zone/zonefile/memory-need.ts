@@ -1,18 +1,15 @@
 import { InputError } from '../../base/errors.ts'
 import { memoryLimit } from '../../base/memory-limit.ts'
+import { countEntries } from './count-entries.ts'
 import type { ZoneText } from './text.ts'
 
 /** Smaller files are loaded whatever the limit is. */
 const OCTETS_MIN = 1024 * 1024
 /**
- * Octets of a record while it is loaded: 70 of its numbers, and 80 in the image. A million short records took 200 MiB.
- * A good zone must not be refused, so this is rather too little.
+ * Octets of a record while it is loaded: 80 in the image. Some zones need 70 for its numbers as well, and their text
+ * once more for its names and data, but a good zone must not be refused.
  */
-const RECORD_OCTETS = 150
-/** The text, and its names and rdata. */
-const TEXT_COPIES = 2
-const NEWLINE = 0x0a
-const SEMICOLON = 0x3b
+const RECORD_OCTETS = 80
 const MIB = 2 ** 20
 
 /**
@@ -26,23 +23,11 @@ export function memoryProblem(
   // To ask the system takes 150 µs.
   if (text.length < OCTETS_MIN) return undefined
   const octetsMax = memoryMax === 'left' ? memoryLeft() : memoryMax
-  const needed = countLines(text) * RECORD_OCTETS + text.length * TEXT_COPIES
+  const needed = countEntries(text).records * RECORD_OCTETS + text.length
   if (needed <= octetsMax) return undefined
   const [need, has] = [needed, Math.max(0, octetsMax)].map((octets) => Math.round(octets / MIB))
   const message = `loading the zone needs about ${need} MiB of memory, and ${has} MiB are left`
   return new InputError({ file, line: 1 }, `${message}; give the server more, or split the zone`)
-}
-
-/** Returns the number of lines except empty ones and comments. */
-function countLines(text: Uint8Array): number {
-  let lines = 0
-  let previous = NEWLINE
-  for (let at = 0; at < text.length; at++) {
-    const c = text[at]!
-    if (previous === NEWLINE && c !== NEWLINE && c !== SEMICOLON) lines++
-    previous = c
-  }
-  return lines
 }
 
 /** Returns the octets of memory that this process may still take. */

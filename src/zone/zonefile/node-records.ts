@@ -1,7 +1,7 @@
 import type { ZoneRecords } from './records.ts'
 
 /** Above this number of records, duplicates are found by hash, not by comparing pairs. */
-const PAIRWISE_MAX = 16
+export const PAIRWISE_MAX = 16
 
 /** The records of one owner, sorted into RRsets; reused for each owner. */
 export class NodeRecords {

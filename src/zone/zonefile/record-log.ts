@@ -20,6 +20,9 @@ export interface PlainRecordLog {
   readonly zone: Uint8Array
   readonly origin: string
   readonly recordCount: number
+  /** As `RecordLog` has them. */
+  readonly ownerCount: number
+  readonly octetCount: number
 }
 
 /**
@@ -29,6 +32,8 @@ export interface PlainRecordLog {
  */
 export class RecordLog {
   recordCount = 0
+  /** Owners that are not the one before. */
+  ownerCount = 0
   /** Octets of names, each once if its records follow each other, and of rdata. */
   octetCount = 0
   readonly #zone: Uint8Array
@@ -61,6 +66,7 @@ export class RecordLog {
       this.#ownerChunk = chunk
       this.#ownerAt = at
       this.#ownerOctets = relative
+      this.ownerCount++
       this.octetCount += ownerOctets
       copyOctets(owner, 0, chunk, at, relative)
     }
@@ -100,8 +106,9 @@ export class RecordLog {
     this.#closeChunk()
     this.#used = 0
     this.#chunk = new Uint8Array(0)
-    const [zone, origin, recordCount] = [this.#zone, this.#origin, this.recordCount]
-    return { chunks: this.#chunks, zone, origin, recordCount }
+    const { recordCount, ownerCount, octetCount } = this
+    const [zone, origin, chunks] = [this.#zone, this.#origin, this.#chunks]
+    return { chunks, zone, origin, recordCount, ownerCount, octetCount }
   }
 }
 

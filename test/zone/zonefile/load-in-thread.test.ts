@@ -93,7 +93,7 @@ t.test(
         (_, i) => `n${size}-${i} 60 A 192.0.2.${i % 256}\n`,
       )
       writeFileSync(path, HEAD + names.join(''))
-      return loadImage(path, apex, {})
+      return loadImage({ path, apex, options: {} })
     }
     const together = sizes.map(load)
     const found = new Map<Generator<void, ImageLoad>, ImageLoad>()
