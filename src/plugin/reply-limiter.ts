@@ -17,13 +17,13 @@ export type LimitAction = (typeof LimitAction)[keyof typeof LimitAction]
  * TSIG, are exempt.
  */
 export interface ReplyLimiter {
-  /** Debits the reply in `tx.response`, whose rcode is final. `nowMs`: monotonic. @hot */
-  decide(tx: Transaction, nowMs: number): LimitAction
+  /** Debits the reply in `tx.response`, whose rcode is final, at `tx.startedMs`. @hot */
+  decide(tx: Transaction): LimitAction
   /**
    * Debits the octets by which the reply is longer than the query for `name`; below 1 = none. True:
    * truncate the reply, because too many such octets are sent. @hot
    */
-  amplifies(tx: Transaction, name: HashedName, octets: number, nowMs: number): boolean
+  amplifies(tx: Transaction, name: HashedName, octets: number): boolean
 }
 
 /** The limiter of a server block. */

@@ -325,13 +325,13 @@ export class Server implements ServerView {
     if (limiter === undefined || isProved || tx.tsigKey !== undefined) {
       return this.#compose(tx, bufsizeOctets)
     }
-    const action = limiter.decide(tx, tx.startedMs)
+    const action = limiter.decide(tx)
     if (action === LimitAction.Drop) return 0
     if (action === LimitAction.Truncate) truncate(tx)
     const octets = this.#compose(tx, bufsizeOctets)
     // A signed reply must not be composed again. Such an error is hardly longer than its query.
     if (response.signer !== null) return octets
-    if (!limiter.amplifies(tx, query, octets - query.packetOctets, tx.startedMs)) return octets
+    if (!limiter.amplifies(tx, query, octets - query.packetOctets)) return octets
     truncate(tx)
     return this.#compose(tx, bufsizeOctets)
   }

@@ -71,73 +71,52 @@ export class Rrl implements ReplyLimiter {
   }
 
   /** @hot */
-  decide(tx: Transaction, nowMs: number): LimitAction {
+  decide(tx: Transaction): LimitAction {
     const { query, response } = tx
-    const { zones } = this.#options
-    if (this.#table === undefined || this.#isExempt(query)) return LimitAction.Send
-    const category = categorize(query, response)
+    const { zones, exempt, rates } = this.#options
+    if (this.#table === undefined) return LimitAction.Send
+    if (exempt?.has(query.peerAddress, 0, query.peerFamily) === true) return LimitAction.Send
     // A query without a server block, or a malformed packet, has no zone.
     if (zones !== undefined && tx.zone !== '' && zones.match(query) === -1) return LimitAction.Send
-    let name = 0
-    if (category !== Category.Error) {
-      const { labelCount } = query
-      const label = response.imputedLabel
-      // NXDOMAIN at label 0 comes from a plugin without zones: all such replies share an account.
-      const isWhole = category === Category.Nxdomain && label === 0
-      name = query.suffixHash[isWhole ? labelCount : Math.min(label, labelCount)]!
+    if (tx.startedMs !== this.#nowMs) {
+      this.#nowMs = tx.startedMs
+      this.#nowTicks = ticksOf(tx.startedMs)
     }
-    const type = category === Category.Response ? chargedType(query, response) : 0
-    return this.#decide(tx, category, name, type, nowMs)
+    const category = categorize(query, response)
+    const rate = rates[category]
+    if (rate !== undefined) {
+      const name = chargedName(query, response, category)
+      const type = category === Category.Response ? chargedType(query, response) : 0
+      // Names that collide share an account of one prefix, which their clients can exhaust anyway.
+      const kind = category | (query.peerFamily << 4) | (type << 8)
+      const action = this.#debit(tx, rate, category, name ^ Math.imul(kind, GOLDEN_RATIO))
+      if (action !== LimitAction.Send) return action
+    }
+    const all = rates[Category.Request]
+    if (all === undefined) return LimitAction.Send
+    const kind = Category.Request | (query.peerFamily << 4)
+    return this.#debit(tx, all, Category.Request, Math.imul(kind, GOLDEN_RATIO))
   }
 
   /** @hot */
-  amplifies(tx: Transaction, name: HashedName, octets: number, nowMs: number): boolean {
+  amplifies(tx: Transaction, name: HashedName, octets: number): boolean {
     const limit = this.#amplification
-    if (limit === undefined || octets <= 0 || this.#isExempt(tx.query)) return false
-    const { reportOnly, zones } = this.#options
+    if (limit === undefined || octets <= 0) return false
+    const { reportOnly, zones, exempt } = this.#options
+    if (exempt?.has(tx.query.peerAddress, 0, tx.query.peerFamily) === true) return false
     if (zones !== undefined && zones.match(name) === -1) return false
-    if (!limit.exceeds(octets, nowMs)) return false
+    if (!limit.exceeds(octets, tx.startedMs)) return false
     const counters = this.#slots.of(tx)
     counters[RrlCount.Amplified]! += 1
-    this.#reports.noteAmplified(nowMs)
+    this.#reports.noteAmplified(tx.startedMs)
     if (reportOnly) return false
     counters[RrlCount.Truncated]! += 1
     return true
   }
 
-  /** @hot */
-  #isExempt({ peerAddress, peerFamily }: Query): boolean {
-    const { exempt } = this.#options
-    return exempt?.has(peerAddress, 0, peerFamily) === true
-  }
-
-  /** @hot */
-  #decide(
-    tx: Transaction,
-    category: Category,
-    name: number,
-    type: number,
-    nowMs: number,
-  ): LimitAction {
-    const { rates } = this.#options
-    if (nowMs !== this.#nowMs) {
-      this.#nowMs = nowMs
-      this.#nowTicks = ticksOf(nowMs)
-    }
-    const rate = rates[category]
-    if (rate !== undefined) {
-      const action = this.#debit(tx, rate, category, name, type)
-      if (action !== LimitAction.Send) return action
-    }
-    const all = rates[Category.Request]
-    return all === undefined ? LimitAction.Send : this.#debit(tx, all, Category.Request, 0, 0)
-  }
-
-  /** @hot */
-  #debit(tx: Transaction, rate: Rate, category: Category, name: number, type: number): LimitAction {
-    // Names that collide share an account of one prefix, which their clients can exhaust anyway.
-    const kind = category | (tx.query.peerFamily << 4) | (type << 8)
-    const hash = this.#hashPrefix(tx.query, name ^ Math.imul(kind, GOLDEN_RATIO))
+  /** `word`: what the account has besides the prefix. @hot */
+  #debit(tx: Transaction, rate: Rate, category: Category, word: number): LimitAction {
+    const hash = this.#hashPrefix(tx.query, word)
     // A client does not retry after a truncated error, so errors are dropped.
     const slip = category === Category.Error ? 0 : this.#options.slip
     const debit = this.#table!.debit(hash, this.#nowTicks, rate, slip)
@@ -178,6 +157,15 @@ function categorize(query: Query, response: Response): Category {
     else if (response.type[i] === RRType.SOA) return Category.Nodata
   }
   return isReferral ? Category.Referral : Category.Nodata
+}
+
+/** The hash of the name that a reply is charged to; 0 = none. @hot */
+function chargedName(query: Query, { imputedLabel }: Response, category: Category): number {
+  if (category === Category.Error) return 0
+  const { labelCount, suffixHash } = query
+  // NXDOMAIN at label 0 comes from a plugin without zones: all such replies share an account.
+  if (category === Category.Nxdomain && imputedLabel === 0) return suffixHash[labelCount]!
+  return suffixHash[Math.min(imputedLabel, labelCount)]!
 }
 
 /**

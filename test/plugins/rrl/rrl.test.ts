@@ -46,8 +46,8 @@ const MAX = 5
 
 /** Whether two replies share an account: after five of the first, the second is not sent. */
 function share(rrl: Rrl, first: Reply, second: Reply): boolean {
-  for (let i = 0; i < MAX; i++) rrl.decide(transactionOf(first), 1)
-  return rrl.decide(transactionOf(second), 1) !== LimitAction.Send
+  for (let i = 0; i < MAX; i++) rrl.decide(transactionOf(first))
+  return rrl.decide(transactionOf(second)) !== LimitAction.Send
 }
 
 const { NXDOMAIN, REFUSED, SERVFAIL, FORMERR } = Rcode
@@ -148,7 +148,7 @@ t.test('replies that share an account', async (t) => {
 
 t.test('the part of the replies above the limit that is sent', async (t) => {
   const actions = (rrl: Rrl, reply: Reply = {}, nowMs = 1) =>
-    Array.from({ length: MAX + 4 }, () => rrl.decide(transactionOf(reply), nowMs)).slice(MAX)
+    Array.from({ length: MAX + 4 }, () => rrl.decide(transactionOf(reply, nowMs))).slice(MAX)
   const { Truncate, Drop, Send } = LimitAction
   t.strictSame(actions(limiter()), [Drop, Drop, Drop, Drop])
   t.strictSame(actions(limiter({ slip: 1 })), [Truncate, Truncate, Truncate, Truncate])
@@ -181,10 +181,10 @@ t.test('exempt networks spend nothing of their neighbours', async (t) => {
 t.test('a reload begins with full credit, threads share it', async (t) => {
   const memory = memoryOf()
   const [one, other] = [limiter({}, memory), limiter({}, memory)]
-  for (let i = 0; i < MAX; i++) t.equal(one.decide(transactionOf(), 1), LimitAction.Send)
-  t.equal(other.decide(transactionOf(), 1), LimitAction.Drop)
+  for (let i = 0; i < MAX; i++) t.equal(one.decide(transactionOf()), LimitAction.Send)
+  t.equal(other.decide(transactionOf()), LimitAction.Drop)
   other.use(memoryOf())
-  t.equal(other.decide(transactionOf(), 1), LimitAction.Send)
+  t.equal(other.decide(transactionOf()), LimitAction.Send)
 })
 
 t.test('octets that replies are longer than their queries', async (t) => {
@@ -195,15 +195,16 @@ t.test('octets that replies are longer than their queries', async (t) => {
   /** Octets that go out of `count` replies that gain 100 each, in the millisecond. */
   const gain = (nowMs: number, count: number, one = rrl): number => {
     let octets = 0
-    for (let i = 0; i < count; i++) if (!one.amplifies(tx, tx.query, 100, nowMs)) octets += 100
+    tx.startedMs = nowMs
+    for (let i = 0; i < count; i++) if (!one.amplifies(tx, tx.query, 100)) octets += 100
     return octets
   }
   const nearly = (octets: number, want: number, what: string) =>
     t.ok(Math.abs(octets - want) <= 200, `${what}: ${octets}`)
   nearly(gain(1000, 5000), OCTETS, 'one second of credit')
   t.equal(gain(1000, 100), 0)
-  t.equal(rrl.amplifies(tx, tx.query, 0, 1000), false, 'no gain, no loss')
-  t.equal(rrl.amplifies(tx, tx.query, -9, 1000), false)
+  t.equal(rrl.amplifies(tx, tx.query, 0), false, 'no gain, no loss')
+  t.equal(rrl.amplifies(tx, tx.query, -9), false)
   let octets = 0
   for (let ms = 1000; ms < 11_000; ms++) octets += gain(ms, 20)
   t.equal(octets, 0, 'nothing while twenty times as much is asked for')
@@ -223,10 +224,10 @@ t.test('threads share that limit', async (t) => {
   const memory = memoryOf()
   const options = { amplifiedOctets: 100_000, rates: [] }
   const threads = [limiter(options, memory), limiter(options, memory)]
-  const tx = transactionOf()
+  const tx = transactionOf({}, 1000)
   let octets = 0
   for (let i = 0; i < 10_000; i++) {
-    if (!threads[i % 2]!.amplifies(tx, tx.query, 100, 1000)) octets += 100
+    if (!threads[i % 2]!.amplifies(tx, tx.query, 100)) octets += 100
   }
   t.ok(Math.abs(octets - 100_000) <= 400, `${octets}`)
 })

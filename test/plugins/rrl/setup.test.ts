@@ -37,7 +37,7 @@ const limits = (...lines: string[]) => `rrl {\n${lines.join('\n')}\n}`
 /** How many of ten equal replies go out. */
 function passing(setUp: SetUp, over: Parameters<typeof transactionOf>[0] = {}): number {
   const tx = transactionOf(over)
-  const actions = Array.from({ length: 10 }, () => setUp.block.shared.find(LIMITER)!.decide(tx, 1))
+  const actions = Array.from({ length: 10 }, () => setUp.block.shared.find(LIMITER)!.decide(tx))
   return actions.filter((action) => action === LimitAction.Send).length
 }
 
@@ -74,7 +74,7 @@ t.test('lines and metrics are few, whatever comes', async (t) => {
   for (let i = 0; i < 3000; i++) {
     const tx = transactionOf({ name: `h${i % 7}\x01.example.org.`, zone: 'example.org.' })
     askFrom(tx, `192.${i & 127}.2.${i & 255}`)
-    for (let k = 0; k < 3; k++) setUp.block.shared.find(LIMITER)!.decide(tx, 1)
+    for (let k = 0; k < 3; k++) setUp.block.shared.find(LIMITER)!.decide(tx)
   }
   t.equal(setUp.lines.length, 10)
   t.match(

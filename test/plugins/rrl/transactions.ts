@@ -18,10 +18,11 @@ export interface Reply {
   readonly label?: number
 }
 
-/** A transaction whose chain is done; by default with one A record, to 192.0.2.1. */
-export function transactionOf(reply: Reply = {}): Transaction {
+/** A transaction of that monotonic time whose chain is done; by default with one A record, to 192.0.2.1. */
+export function transactionOf(reply: Reply = {}, nowMs = 1): Transaction {
   const { name = 'www.example.org.', type = RRType.A, rcode = 0, kind = 'answer' } = reply
   const tx = transaction({ name, type, from: reply.from ?? '192.0.2.1', zone: reply.zone ?? '' })
+  tx.startedMs = nowMs
   const { query, response } = tx
   query.opcode = reply.opcode ?? 0
   response.rcode = rcode
