@@ -11,7 +11,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { Random } from '../dist/base/random.js'
-import { isWithin } from '../dist/dns/text/address.js'
+import { AddressSet } from '../dist/dns/text/address-set.js'
 import { bundledLocator } from '../dist/geo/bundled-locator.js'
 import { CONTINENTS, COUNTRIES } from '../dist/geo/countries.js'
 import { ladderOf } from '../dist/geo/location.js'
@@ -166,6 +166,7 @@ async function compareWithSamples(samples) {
     const [{ prefixBits }] = locator.evidence(first, 2)
     return prefixBits > 16 || locator.locate(first, 2).country !== ''
   })
+  const special = new AddressSet(SPECIAL_PREFIXES)
   const changed = new Map()
   let worst = 0
   for (const [family, field] of [
@@ -182,11 +183,7 @@ async function compareWithSamples(samples) {
         bytes[0] = block >> 8
         bytes[1] = block & 255
       }
-      if (
-        SPECIAL_PREFIXES.some((prefix) => isWithin(prefix, bytes, family)) ||
-        bytes[0] >> 4 === 14
-      )
-        continue
+      if (special.has(bytes, 0, family) || bytes[0] >> 4 === 14) continue
       const ladder = ladderOf(locator.locate(bytes, family))
       if (family === 2 && ladder.length === 0) continue
       i++
