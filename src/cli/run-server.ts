@@ -7,7 +7,7 @@ import { chooseCorefile } from './corefile.ts'
 import { exampleLines } from './example-lines.ts'
 import { releaseMemoryAfterStart } from './memory-release.ts'
 import type { Output } from './output.ts'
-import { keepHeapYoung, lowerHelperThreads } from './process-settings.ts'
+import { collectYoungAlone, keepHeapYoung, lowerHelperThreads } from './process-settings.ts'
 import type { ServeArgs } from './serve-args.ts'
 import { startLines } from './start-lines.ts'
 import { versionLines } from './version-lines.ts'
@@ -43,6 +43,7 @@ async function run(
   end: (code: number) => void,
 ): Promise<void> {
   keepHeapYoung()
+  collectYoungAlone()
   lowerHelperThreads()
   const { conf, corefile, dnsPort } = args
   const source: CorefileSource =

@@ -2,18 +2,23 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { keepHeapYoung, lowerHelperThreads } from '../../src/cli/process-settings.ts'
+import {
+  collectYoungAlone,
+  keepHeapYoung,
+  lowerHelperThreads,
+} from '../../src/cli/process-settings.ts'
 
-const YOUNG_HEAP_FLAG = '--no-allocation-site-pretenuring'
+const FLAGS = ['--no-allocation-site-pretenuring', '--no-parallel-scavenge']
 
 /** What a process says that does nothing but start with that flag; V8 only prints flags that it does not know. */
 function startWith(flag: string): { status: number | null; stderr: string } {
   return spawnSync(process.execPath, [flag, '-e', ''], { encoding: 'utf8', env: {} })
 }
 
-t.test('the flag is one that this V8 has, and may be set while it runs', (t) => {
-  t.match(startWith(YOUNG_HEAP_FLAG), { status: 0, stderr: '' })
+t.test('the flags are ones that this V8 has, and may be set while it runs', (t) => {
+  for (const flag of FLAGS) t.match(startWith(flag), { status: 0, stderr: '' }, flag)
   t.doesNotThrow(keepHeapYoung)
+  t.doesNotThrow(collectYoungAlone)
   t.end()
 })
 
