@@ -22,8 +22,10 @@ const TRIES_MAX = 6
  * long.
  */
 const FIRST_WAIT_MS = 1000
-/** Most NOTIFYs that wait for a reply at the same time. The others are queued. */
-const ACTIVE_MAX = 64
+/** Most first attempts at the same time, so that their replies are not too many at once. The others are queued. */
+const FIRST_ATTEMPTS_MAX = 64
+/** A target that has not replied after this time leaves its place to the next one. */
+const PLACE_MS = 100
 
 const NO_REPLY = 'no reply'
 
@@ -50,6 +52,8 @@ interface Job extends Addressee {
   isStale: boolean
   /** The last attempt is younger than FIRST_WAIT_MS: the next one must wait. */
   isPaused: boolean
+  /** It is one of FIRST_ATTEMPTS_MAX. */
+  hasPlace: boolean
   /** Attempts at this serial. */
   tries: number
   /** Attempts without a reply since the last reply or logged failure, over all serials. */
@@ -62,14 +66,16 @@ interface Job extends Addressee {
 /**
  * Sends NOTIFYs (RFC 1996) for new versions of zones. Each one is repeated with growing waits until
  * the target replies or TRIES_MAX is reached. A target has at most one outstanding NOTIFY per zone.
- * A new version starts the attempts anew, at most one per FIRST_WAIT_MS. It goes to the end of the
- * queue, so that a target that never replies delays no other.
+ * A new version starts the attempts anew, at most one per FIRST_WAIT_MS. Targets that do not reply
+ * delay the others by PLACE_MS for each FIRST_ATTEMPTS_MAX of them.
  */
 export class Notifier {
   readonly #parts: NotifierParts
   /** NOTIFYs that wait for a reply, by zone and target. */
   readonly #active = new Map<string, Job>()
   readonly #waiting = new Map<string, Job>()
+  /** Jobs that have a place. */
+  #places = 0
   /** By source address and family. */
   readonly #sockets = new Map<string, Socket>()
   /** Zones and targets with a logged failure that has not ended. */
@@ -95,15 +101,14 @@ export class Notifier {
   }
 
   #enqueue(key: string, job: Addressee & Pick<Job, 'version' | 'unanswered'>): void {
-    const idle = { isStale: false, isPaused: false, tries: 0, id: 0, signer: undefined }
-    this.#waiting.set(key, { ...job, ...idle, cancel: () => {} })
+    const idle = { isStale: false, isPaused: false, hasPlace: false, tries: 0, id: 0 }
+    this.#waiting.set(key, { ...job, ...idle, signer: undefined, cancel: () => {} })
     this.#startWaiting()
   }
 
   /** Starts the attempts anew for a newer serial. */
   #restart(key: string, job: Job): void {
-    job.cancel()
-    this.#active.delete(key)
+    this.#stop(key, job)
     if (job.unanswered >= TRIES_MAX) this.#noteFailure(key, job, NO_REPLY)
     this.#enqueue(key, job)
   }
@@ -119,11 +124,24 @@ export class Notifier {
 
   #startWaiting(): void {
     for (const [key, job] of this.#waiting) {
-      if (this.#active.size >= ACTIVE_MAX) return
+      if (this.#places >= FIRST_ATTEMPTS_MAX) return
       this.#waiting.delete(key)
       this.#active.set(key, job)
+      job.hasPlace = true
+      this.#places++
       this.#try(key, job)
     }
+  }
+
+  #leavePlace(job: Job): void {
+    if (job.hasPlace) this.#places--
+    job.hasPlace = false
+  }
+
+  #stop(key: string, job: Job): void {
+    job.cancel()
+    this.#leavePlace(job)
+    this.#active.delete(key)
   }
 
   #try(key: string, job: Job): void {
@@ -133,8 +151,19 @@ export class Notifier {
     job.tries++
     job.unanswered++
     this.#send(job)
+    if (!job.hasPlace) this.#pause(key, job, FIRST_WAIT_MS)
+    else {
+      job.cancel = this.#parts.timers.after(PLACE_MS, () => {
+        this.#leavePlace(job)
+        this.#pause(key, job, FIRST_WAIT_MS - PLACE_MS)
+        this.#startWaiting()
+      })
+    }
+  }
+
+  #pause(key: string, job: Job, ms: number): void {
     const restMs = FIRST_WAIT_MS * (2 ** (job.tries - 1) - 1)
-    job.cancel = this.#parts.timers.after(FIRST_WAIT_MS, () => {
+    job.cancel = this.#parts.timers.after(ms, () => {
       job.isPaused = false
       if (job.isStale) this.#restart(key, job)
       else if (restMs === 0) this.#tryAgain(key, job)
@@ -190,7 +219,6 @@ export class Notifier {
     if (!equalNames(message.question.name, job.version.zone)) return
     const fault = this.#faultOf(job, message, packet)
     if (fault === undefined) return
-    job.cancel()
     this.#end(key, job, fault)
   }
 
@@ -206,7 +234,7 @@ export class Notifier {
   }
 
   #end(key: string, job: Job, fault: string): void {
-    this.#active.delete(key)
+    this.#stop(key, job)
     if (fault !== '') this.#noteFailure(key, job, fault)
     else if (this.#failing.delete(key)) this.#parts.log.info(`${describe(job)} is answered again`)
     if (job.isStale && !this.#isClosed) this.notify(job.version, job)

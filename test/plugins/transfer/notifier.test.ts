@@ -20,7 +20,8 @@ import { until } from '../../support/until.ts'
 import { imageOf } from '../../support/zone-version.ts'
 
 const TRIES_MAX = 6
-const ACTIVE_MAX = 64
+const FIRST_ATTEMPTS_MAX = 64
+const PLACE_MS = 100
 
 const APEX = 'example.org.'
 const KEY = createTsigKey(scanName('k.example.')!, scanAlgorithm('hmac-sha256')!, Buffer.from('s'))
@@ -207,7 +208,8 @@ t.test(
   },
 )
 
-t.test('dead targets whose zones change all the time leave their turn to others', async (t) => {
+/** Sends NOTIFYs to any targets: the n-th dead one never replies. */
+async function sendAnywhere(t: Test) {
   const timers = new FakeTimers()
   const [dead, live] = [await Listener.open(t), await Listener.open(t)]
   const notifier = new Notifier({
@@ -225,16 +227,33 @@ t.test('dead targets whose zones change all the time leave their turn to others'
   const { version } = imageOf('@ 60 SOA ns host 1 2 3 4 5\n@ 60 NS ns\n', APEX)
   const send = (host: string, port: number): void =>
     notifier.notify(version, { target: { host, port }, source: '', key: undefined })
-  const sendToDead = (): void => {
-    for (let i = 1; i <= ACTIVE_MAX; i++) send(`127.0.1.${i}`, dead.port)
+  const sendToDead = (count: number): void => {
+    for (let i = 0; i < count; i++) send(`127.0.${1 + (i >> 6)}.${1 + (i & 63)}`, dead.port)
   }
-  sendToDead()
-  send('127.0.0.1', live.port)
+  return { timers, live, sendToDead, sendToLive: () => send('127.0.0.1', live.port) }
+}
+
+t.test('dead targets whose zones change all the time leave their turn to others', async (t) => {
+  const { timers, live, sendToDead, sendToLive } = await sendAnywhere(t)
+  sendToDead(FIRST_ATTEMPTS_MAX)
+  sendToLive()
   for (let second = 0; second < 3 && live.heard.length === 0; second++) {
-    sendToDead()
+    sendToDead(FIRST_ATTEMPTS_MAX)
     await timers.advance(1000)
   }
   await until(() => live.heard.length > 0, 'the NOTIFY to the target that replies')
+})
+
+t.test('960 dead targets delay a live one by a second and a half', async (t) => {
+  const { timers, live, sendToDead, sendToLive } = await sendAnywhere(t)
+  const turns = 15
+  sendToDead(turns * FIRST_ATTEMPTS_MAX)
+  sendToLive()
+  await timers.advance(turns * PLACE_MS - 1)
+  await isNoticed()
+  t.equal(live.heard.length, 0)
+  await timers.advance(1)
+  await until(() => live.heard.length === 1, 'the NOTIFY to the target that replies')
 })
 
 t.test('with a key it is signed, and an unsigned answer is none', async (t) => {
