@@ -85,7 +85,7 @@ export class ServedNames {
       filled.set(apex, await zones.fill(apex, new ImageSink(store, NO_ZONE, table), health))
     }
     const before = new ServedNames(table, after === undefined ? names : new Map(names))
-    for (const [apex, records] of filled) await after?.zones.edit(apex, records, zones)
+    await after?.zones.edit(filled, zones)
     await table.built()
     table.close()
     return [before, new ServedNames(table, names)]

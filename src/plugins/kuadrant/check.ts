@@ -17,7 +17,7 @@ import { findLameServers, NO_REPORT } from '../../publish/build/default-server.t
 import { RecordPlaces } from '../../publish/build/locate.ts'
 import { NOTHING_KNOWN } from '../../publish/build/served-health.ts'
 import { NO_HEALTH } from '../../publish/health-options.ts'
-import { applyRights } from '../../publish/offline/apply-rights.ts'
+import { AppliedRights } from '../../publish/offline/applied-rights.ts'
 import {
   type CheckedManifests,
   findConflicts,
@@ -78,7 +78,7 @@ export async function checkBlock(
     for (const warning of findUnusedRights(options.rights, found.records)) warn(warning)
   const site = siteOf(options, all)
   const rules = { ...options, ownership, shares: sharesOf(options.source, all) }
-  const { records, refused } = applyRights(found.records, rules)
+  const { records, refused } = new AppliedRights(found.records, rules)
   const permitted = { ...found, records }
   const conflicts = [
     ...refused.map((one) => new InputError(found.places.record(one.key), printRefused(one))),

@@ -7,7 +7,7 @@ import { findDrains } from '../../health/drain/drain-column.ts'
 import { readDrainFile } from '../../health/drain/drain-file.ts'
 import { drainOfRecord } from '../../health/drain/record-drain.ts'
 import { UNKNOWN_ROW } from '../../health/health-table.ts'
-import type { RecordChange, StoredRecord } from '../../records/record-source.ts'
+import type { StoredRecord } from '../../records/record-source.ts'
 import type { ManifestReading } from '../../sources/manifests/read-once.ts'
 import { ZoneOwnership } from '../../sources/zone-ownership.ts'
 import type { RecordZone } from '../build/record-zone.ts'
@@ -21,7 +21,7 @@ import { sitesOfEndpoints } from '../sites-of-endpoints.ts'
 import { ImageSink } from '../zone/image-sink.ts'
 import { composeSoa, SOA_TTL_SECONDS } from '../zone/soa.ts'
 import { belongs, createRecordZone, mailboxOf, primaryOf } from '../zone/zone-content.ts'
-import { applyRights } from './apply-rights.ts'
+import { AppliedRights } from './applied-rights.ts'
 import type { OfflineRecords } from './offline-records.ts'
 
 /** Serial of zones that are filled for a command that serves nothing. */
@@ -32,6 +32,8 @@ export class OfflineZones {
   readonly options: PublishOptions
   readonly #all: () => readonly PublishOptions[]
   readonly #records: OfflineRecords
+  /** Undefined = no zone was asked for, or another configuration has them. */
+  #rights: AppliedRights | undefined
 
   /** `all`: the options of all blocks of the Corefile, once their setups ran. */
   constructor(
@@ -69,20 +71,30 @@ export class OfflineZones {
 
   /** Returns the records that the zone `apex` of the block serves. */
   async recordsOf(apex: Uint8Array): Promise<StoredRecord[]> {
+    const { records } = await this.#applyRights()
+    return records.filter(this.#isOf(apex))
+  }
+
+  /** Tells whether the zone `apex` of the block has a record. */
+  #isOf(apex: Uint8Array): (record: StoredRecord) => boolean {
+    const ownership = this.#ownership()
+    const zone = { apex, key: nameKey(apex) }
+    return (record) => belongs(record, zone, this.options, ownership)
+  }
+
+  #ownership(): ZoneOwnership {
     const ownership = new ZoneOwnership()
     for (const { zones } of ofSource(this.options.source, this.#all())) ownership.claim(zones)
-    const zone = { apex, key: nameKey(apex) }
-    const { records } = await this.#applyRights(ownership)
-    return records.filter((record) => belongs(record, zone, this.options, ownership))
+    return ownership
   }
 
   /** Returns the records of the source without names of other namespaces. */
-  async #applyRights(
-    ownership: ZoneOwnership,
-  ): Promise<{ readonly records: readonly StoredRecord[] }> {
+  async #applyRights(): Promise<AppliedRights> {
     const { store } = await this.read()
     const shares = sharesOf(this.options.source, this.#all())
-    return applyRights(store.records(), { ...this.options, ownership, shares })
+    const rules = { ...this.options, ownership: this.#ownership(), shares }
+    this.#rights ??= new AppliedRights(store.records(), rules)
+    return this.#rights
   }
 
   /** Builds the RRsets of one zone, without its SOA, into `sink`. Returns the zone. */
@@ -101,23 +113,22 @@ export class OfflineZones {
   }
 
   /**
-   * Turns a zone that `before` filled into what `fill` would fill. The options must be the same.
-   * `records`: as `before.fill` returned it.
+   * Turns zones that `before` filled into what `fill` would fill. The options must be the same.
+   * `zones`: as `before.fill` returned them, by apex.
    */
-  async edit(apex: Uint8Array, records: RecordZone, before: OfflineZones): Promise<void> {
-    const byKey = (all: readonly StoredRecord[]): ReadonlyMap<string, StoredRecord> => {
-      return new Map(all.map((record) => [record.key, record]))
+  async edit(zones: ReadonlyMap<Uint8Array, RecordZone>, before: OfflineZones): Promise<void> {
+    const { store } = await this.read()
+    const rights = await before.#applyRights()
+    const changes = rights.replace(store.records())
+    before.#rights = undefined
+    this.#rights = rights
+    for (const [apex, records] of zones) {
+      const isOf = this.#isOf(apex)
+      const only = (record: StoredRecord | undefined) =>
+        record !== undefined && isOf(record) ? record : undefined
+      const own = changes.map(({ before, after }) => ({ before: only(before), after: only(after) }))
+      records.apply(own.filter(({ before, after }) => before !== undefined || after !== undefined))
     }
-    const [old, next] = [byKey(await before.recordsOf(apex)), byKey(await this.recordsOf(apex))]
-    const changes: RecordChange[] = []
-    for (const [key, after] of next) {
-      const known = old.get(key)
-      if (known?.packed !== after.packed) changes.push({ before: known, after })
-    }
-    for (const [key, known] of old) {
-      if (!next.has(key)) changes.push({ before: known, after: undefined })
-    }
-    records.apply(changes)
   }
 
   /**
