@@ -29,6 +29,22 @@ const CODE_LENGTH_MAX = 67
  * without `GEO-`, a country that ISO 3166-1 doesn't list, or `AS0`.
  */
 export function scanGeoCode(text: string): GeoCode | undefined {
+  const known = recentCodes.get(text)
+  if (known !== undefined) return known
+  const code = scanCode(text)
+  if (code === undefined || text.length > RECENT_LENGTH_MAX) return code
+  if (recentCodes.size === RECENT_CODES_MAX) recentCodes.clear()
+  recentCodes.set(text, code)
+  return code
+}
+
+/** Codes by their text: many endpoints have the same few. */
+const recentCodes = new Map<string, GeoCode>()
+const RECENT_CODES_MAX = 1024
+/** V8 may keep the whole text that a longer one was cut from. */
+const RECENT_LENGTH_MAX = 12
+
+function scanCode(text: string): GeoCode | undefined {
   // Reject characters above ASCII first: upper case turns ß into two letters.
   if (text.length > CODE_LENGTH_MAX || !/^[*0-9A-Za-z_-]+$/.test(text)) return undefined
   const code = text.toUpperCase()

@@ -206,7 +206,8 @@ function scanEndpoints(spec: Mapping, scope: Scope, endpointsMax: number): Endpo
     throw new RefusedError(place, `a record may have up to ${endpointsMax} endpoints`)
   }
   const scanned: Endpoint[] = []
-  for (const [index, endpoint] of endpoints.entries()) {
+  for (let index = 0; index < endpoints.length; index++) {
+    const endpoint = endpoints[index]!
     if (scope.isAuthoritative && isRegistryText(endpoint)) continue
     const at = place.at(index)
     if (!isMapping(endpoint)) throw new RefusedError(at, 'an endpoint must be a mapping')

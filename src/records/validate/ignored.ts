@@ -128,12 +128,12 @@ function findUnread(
   if (isMapping(metadata)) unknown.push(...findInMetadata(metadata))
   if (!isMapping(spec) || !Array.isArray(spec.endpoints)) return
   const isProbed = isMapping(spec.healthCheck) || isDerived(metadata)
-  for (const [index, endpoint] of spec.endpoints.entries()) {
+  for (let index = 0; index < spec.endpoints.length; index++) {
+    const endpoint = spec.endpoints[index]
     if (!isMapping(endpoint)) continue
     const { providerSpecific } = endpoint
     if (!Array.isArray(providerSpecific)) continue
-    const path = ['spec', 'endpoints', index, 'providerSpecific']
-    findInProperties(providerSpecific, path, isProbed, unknown, others)
+    findInProperties(providerSpecific, index, isProbed, unknown, others)
   }
 }
 
@@ -163,30 +163,33 @@ function isUnknownSetting(name: string): boolean {
   return name.includes('/') && nearestName(name, SETTING_NAMES) !== undefined
 }
 
+/** `endpoint`: its index. */
 function findInProperties(
   properties: readonly YamlValue[],
-  path: readonly (string | number)[],
+  endpoint: number,
   isProbed: boolean,
   unknown: FieldProblem[],
   others: FieldProblem[],
 ): void {
-  const seen = new Set<string>()
-  for (const [index, property] of properties.entries()) {
+  let hasWeight = false
+  const pathOf = (index: number) => ['spec', 'endpoints', endpoint, 'providerSpecific', index]
+  for (let index = 0; index < properties.length; index++) {
+    const property = properties[index]
     if (!isMapping(property)) continue
     const name = String(property.name)
-    const at = [...path, index]
     if (!PROPERTIES.includes(name)) {
       if (isOfAnotherProvider(name)) continue
       const isOurs = name.startsWith(SETTING_PREFIX) || nearestName(name, PROPERTIES) !== undefined
       const message = `property ${quote(name)} is unknown and is ignored; the known ones are ${PROPERTIES.join(', ')}${didYouMean(name, PROPERTIES)}`
-      ;(isOurs ? unknown : others).push({ path: at, message })
+      ;(isOurs ? unknown : others).push({ path: pathOf(index), message })
       continue
     }
     const message =
       !isProbed && PROBE_PROPERTIES.includes(name)
         ? `property ${name} has no effect here: the record has no healthCheck`
-        : ignoredReason(name, String(property.value ?? ''), seen)
-    if (message !== '') others.push({ path: at, message })
+        : ignoredReason(name, String(property.value ?? ''), hasWeight)
+    hasWeight ||= name === 'weight'
+    if (message !== '') others.push({ path: pathOf(index), message })
   }
 }
 
@@ -195,12 +198,10 @@ function isOfAnotherProvider(name: string): boolean {
   return name.includes('/') && !name.startsWith(SETTING_PREFIX)
 }
 
-/** Returns why a known property has no effect; '' = it has. `seen`: names of the properties before it. */
-function ignoredReason(name: string, value: string, seen: Set<string>): string {
+/** Returns why a known property has no effect; '' = it has. `hasWeight`: a property before it is a weight. */
+function ignoredReason(name: string, value: string, hasWeight: boolean): string {
   if (name === 'default' && value !== 'true' && value !== 'false') {
     return `property default must be true or false: ${quote(value)} is ignored`
   }
-  if (name === 'weight' && seen.has(name)) return 'a second weight replaces the first'
-  seen.add(name)
-  return ''
+  return name === 'weight' && hasWeight ? 'a second weight replaces the first' : ''
 }

@@ -47,49 +47,58 @@ export function scanSteeringProperties(
   let point: Point | undefined
   const codes: GeoCode[] = []
   const list = place.at('providerSpecific')
-  for (const [index, property] of properties.entries()) {
+  for (let index = 0; index < properties.length; index++) {
+    const property = properties[index]
     const at = list.at(index)
     if (!isMapping(property)) throw new RefusedError(at, 'a property must be a mapping')
     const name = stringField(property, 'name', at)
     const value = scalarField(property, 'value', at)
-    if (name === 'weight') weight = scanWeight(value, at.at('value'))
-    else if (name === 'geo-code') addCodes(codes, value, at.at('value'))
+    if (name === 'weight') weight = scanWeight(value, at)
+    else if (name === 'geo-code') addCodes(codes, value, at)
     else if (name === 'default') isDefault ||= value === 'true'
-    else if (name === 'location') point = scanLocation(value, at.at('value'))
+    else if (name === 'location') point = scanLocation(value, at)
   }
   const places = codes.filter((code) => code.rung !== 'default')
   isDefault ||= places.length < codes.length || (codes.length > 0 && setIdentifier === 'default')
   return { weight, codes: places, isDefault, point }
 }
 
-function scanWeight(text: string, place: FieldPlace): number {
+/** `property`: its place. */
+function scanWeight(text: string, property: FieldPlace): number {
   if (!/^\d{1,15}$/.test(text)) {
-    throw new RefusedError(place, `invalid weight expected a value >= 0, got ${quote(text)}`)
+    const message = `invalid weight expected a value >= 0, got ${quote(text)}`
+    throw new RefusedError(property.at('value'), message)
   }
   const weight = Number(text)
   if (weight > WEIGHT_MAX) {
-    throw new RefusedError(place, `invalid weight expected a value <= ${WEIGHT_MAX}, got ${text}`)
+    const message = `invalid weight expected a value <= ${WEIGHT_MAX}, got ${text}`
+    throw new RefusedError(property.at('value'), message)
   }
   return weight
 }
 
-function scanLocation(text: string, place: FieldPlace): Point {
+function scanLocation(text: string, property: FieldPlace): Point {
   const point = scanPoint(text)
   if (point !== undefined) return point
   throw new RefusedError(
-    place,
+    property.at('value'),
     `invalid location: write latitude and longitude in degrees, as 52.52,13.40, got ${quote(text)}`,
   )
 }
 
-function addCodes(codes: GeoCode[], list: string, place: FieldPlace): void {
+function addCodes(codes: GeoCode[], list: string, property: FieldPlace): void {
   for (const text of list.split(',', GEO_CODES_MAX + 1)) {
     const code = scanGeoCode(text.trim())
-    if (code === undefined) throw new RefusedError(place, printCodeProblem(text.trim()))
+    if (code === undefined) {
+      throw new RefusedError(property.at('value'), printCodeProblem(text.trim()))
+    }
     if (!codes.some((known) => known.text === code.text)) codes.push(code)
   }
   if (codes.length > GEO_CODES_MAX) {
-    throw new RefusedError(place, `an endpoint may have up to ${GEO_CODES_MAX} geo codes`)
+    throw new RefusedError(
+      property.at('value'),
+      `an endpoint may have up to ${GEO_CODES_MAX} geo codes`,
+    )
   }
 }
 

@@ -11,7 +11,8 @@ import {
 } from './known-fields.ts'
 
 type Mapping = { readonly [key: string]: YamlValue }
-type Path = readonly (string | number)[]
+/** The steps to the current mapping. It is one list for all, because nearly no path is ever printed. */
+type Path = (string | number)[]
 
 /** What messages call the items of lists. */
 const ITEMS: ReadonlyMap<string, string> = new Map([
@@ -68,7 +69,10 @@ function findIn(
       continue
     }
     const below = known[name]
-    if (below !== undefined) findBelow(mapping[name], [...path, name], below, found)
+    if (below === undefined) continue
+    path.push(name)
+    findBelow(mapping[name], path, below, found)
+    path.pop()
   }
 }
 
@@ -81,13 +85,17 @@ function findBelow(
   if (isMapping(value)) findIn(value, path, path.join('.'), known, found)
   else if (Array.isArray(value)) {
     const what = ITEMS.get(String(path.at(-1))) ?? 'an item'
-    for (const [index, item] of value.entries()) {
-      if (isMapping(item)) findIn(item, [...path, index], what, known, found)
+    for (let index = 0; index < value.length; index++) {
+      const item = value[index]
+      if (!isMapping(item)) continue
+      path.push(index)
+      findIn(item, path, what, known, found)
+      path.pop()
     }
   }
 }
 
-function unknownField(path: Path, what: string, known: readonly string[]): FieldProblem {
+function unknownField(path: Readonly<Path>, what: string, known: readonly string[]): FieldProblem {
   const name = String(path.at(-1))
   const message = `${quote(name)} is not a field of ${what} and is ignored`
   return { path, message: message + didYouMean(name, known) }

@@ -338,7 +338,8 @@ export class FileReading {
       // A document with a fault of the file has no record, so the fault is found by reading it again.
       digestA: isNamed ? at.digestA : 0,
       digestB: isNamed ? at.digestB : 0,
-      records: records.length === 0 ? NO_RECORDS : records,
+      // A copy has no room for more: there are as many documents as records.
+      records: records.length === 0 ? NO_RECORDS : records.slice(),
       probes: probes.length === 0 ? NO_PROBES : probes,
       ignored: ignored.length === 0 ? NOTHING_IGNORED : ignored,
     }
