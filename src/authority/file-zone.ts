@@ -1,7 +1,10 @@
 import { type Clock, systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
+import { findPlaceFault } from '../base/persist/state-file.ts'
+import { logWriteFault } from '../base/persist/write-schedule.ts'
 import { plural } from '../base/plural.ts'
-import { runWhole } from '../base/slices.ts'
+import { runInSlices, runWhole } from '../base/slices.ts'
+import { statIfAny } from '../base/stat.ts'
 import type { Logger } from '../base/telemetry/log.ts'
 import { printName } from '../dns/name/name.ts'
 import type { CheckReport } from '../plugin/description.ts'
@@ -9,6 +12,7 @@ import { ZoneReader } from '../zone/image/reader.ts'
 import { countShared } from '../zone/image/shared-weight.ts'
 import { ZoneAnswerer } from '../zone/lookup/answer.ts'
 import type { SignatureReport } from '../zone/zonefile/check-signatures.ts'
+import { readFileSnapshot, SNAPSHOT_OCTETS_MIN } from '../zone/zonefile/file-snapshot.ts'
 import type { ImageLoad } from '../zone/zonefile/image-load.ts'
 import { haveChanged, loadZone, type ZoneLoadOptions } from '../zone/zonefile/load.ts'
 import { loadWithoutPause } from '../zone/zonefile/load-in-thread.ts'
@@ -72,6 +76,10 @@ export class FileZone {
   faults: readonly InputError[] = []
   /** Report on the version in force. */
   signatures: SignatureReport | undefined
+  /** File that keeps the last version for the next start, if the zone file is large; '' = none. */
+  snapshot = ''
+  /** Why the snapshot cannot be written; '' = it can. */
+  snapshotFault = ''
   readonly #options: FileZoneOptions
   /** The files that the last attempt read, valid or not. */
   #files: readonly FileStamp[] = []
@@ -92,7 +100,7 @@ export class FileZone {
    * it is in force. A MissingFileError means that the file does not exist (yet).
    */
   async load(): Promise<readonly InputError[]> {
-    const load = await this.#read({})
+    const load = (await this.#resume()) ?? (await this.#read({}))
     this.#files = load.files
     this.faults = this.#settle(load)
     return this.faults
@@ -129,7 +137,36 @@ export class FileZone {
   #read(options: ZoneLoadOptions): Promise<ImageLoad> {
     const { clock, isWhole } = this.#options
     const all = { ...options, nowSeconds: secondsOf(clock), memoryMax: 'left' as const, isWhole }
-    return loadWithoutPause({ path: this.path, apex: this.zone, options: all }, clock)
+    const snapshot = this.snapshot === '' ? undefined : this.snapshot
+    const job = { path: this.path, apex: this.zone, options: all, snapshot }
+    const onSnapshot = (fault: string): void => this.#noteSnapshot(fault)
+    return loadWithoutPause(job, clock, { onSnapshot })
+  }
+
+  /** Returns what the snapshot keeps, if the file has not changed since; undefined = the file must be loaded. */
+  async #resume(): Promise<ImageLoad | undefined> {
+    const { snapshot, path, zone: apex } = this
+    const { clock, isWhole, log } = this.#options
+    const octets = statIfAny(path)?.size ?? 0
+    if (snapshot === '' || octets < SNAPSHOT_OCTETS_MIN) return undefined
+    this.#noteSnapshot(findPlaceFault(snapshot))
+    const startMs = clock.monotonic()
+    const found = await runInSlices(readFileSnapshot(snapshot, { path, apex, isWhole }), clock)
+    if (found === undefined) log.info(`there is no snapshot ${snapshot} yet`)
+    else if (found.kind === 'refused') {
+      log.warning(`snapshot ${snapshot} is not used: ${found.reason}`)
+    } else {
+      const seconds = ((clock.monotonic() - startMs) / 1000).toFixed(2)
+      log.info(`snapshot ${snapshot} loaded in ${seconds} s: zone ${this.zoneText} ${found.serial}`)
+      return found
+    }
+    return undefined
+  }
+
+  #noteSnapshot(fault: string): void {
+    if (this.#stopped) return
+    logWriteFault(this.#options.log, `snapshot ${this.snapshot}`, this.snapshotFault, fault)
+    this.snapshotFault = fault
   }
 
   #settle(load: ImageLoad): readonly InputError[] {

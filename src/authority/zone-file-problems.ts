@@ -1,3 +1,4 @@
+import { problemsOfFile } from '../base/persist/state-file.ts'
 import { plural } from '../base/plural.ts'
 import { type ProblemGroup, type ProblemText, problemOf } from '../base/telemetry/problems.ts'
 import type { FileZone } from './file-zone.ts'
@@ -6,6 +7,14 @@ import type { FileZone } from './file-zone.ts'
 export function groupOfZoneFiles(zones: Iterable<FileZone>, of: string): ProblemGroup {
   const problems = [...zones].flatMap((zone) => problemOfZone(zone) ?? [])
   return { kind: 'zone-file', of, count: problems.length, problems }
+}
+
+/** Returns the snapshots that cannot be written. */
+export function groupsOfSnapshots(zones: Iterable<FileZone>): readonly ProblemGroup[] {
+  const loss = 'after a restart, the zone is read from its file'
+  return [...zones].flatMap(({ snapshot, snapshotFault }) => {
+    return problemsOfFile(snapshot, 'the snapshot', snapshotFault, loss)
+  })
 }
 
 function problemOfZone({ zoneText, path, serial, faults }: FileZone): ProblemText | undefined {

@@ -24,6 +24,12 @@ interface WriteScheduleOptions {
   readonly log: Logger
 }
 
+/** Logs that writes begin to fail, or succeed again. `before`: the fault of the write before; '' = it succeeded. */
+export function logWriteFault(log: Logger, subject: string, before: string, fault: string): void {
+  if (fault !== '' && before === '') log.error(`${subject} cannot be written: ${fault}`)
+  if (fault === '' && before !== '') log.info(`${subject} can be written again`)
+}
+
 /**
  * Decides when a file that survives a restart is written: soon after a change, rarely if changes
  * are frequent, and again after a failure. Failure and recovery are logged once.
@@ -95,10 +101,8 @@ export class WriteSchedule {
 
   #report(fault: string): void {
     const { log, subject } = this.#options
-    const wasFailing = this.fault !== ''
+    logWriteFault(log, subject, this.fault, fault)
     this.fault = fault
-    if (fault !== '' && !wasFailing) log.error(`${subject} cannot be written: ${fault}`)
-    if (fault === '' && wasFailing) log.info(`${subject} can be written again`)
   }
 
   get #gapMs(): number {

@@ -1,6 +1,7 @@
+import { join } from 'node:path'
 import { FileZone } from '../../authority/file-zone.ts'
 import type { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
-import { groupOfZoneFiles } from '../../authority/zone-file-problems.ts'
+import { groupOfZoneFiles, groupsOfSnapshots } from '../../authority/zone-file-problems.ts'
 import type { Clock } from '../../base/clock.ts'
 import { runInSlices, Slices } from '../../base/slices.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
@@ -19,6 +20,8 @@ interface AutoOptions {
 
 /** Keeps the served zones in sync with the files of a directory. */
 export class Auto {
+  /** Directory of the snapshots of large files; '' = none. Set before the first walk. */
+  snapshots = ''
   readonly #served: ThreadedFileZones
   readonly #options: AutoOptions
   /**
@@ -55,6 +58,7 @@ export class Auto {
     const problems = this.#warnings.map((reason) => ({ place, object: place, reason }))
     return [
       groupOfZoneFiles(this.#zones.values(), of),
+      ...groupsOfSnapshots(this.#zones.values()),
       { kind: 'zone-file', of: `${of} walk`, count: problems.length, problems },
     ]
   }
@@ -109,6 +113,8 @@ export class Auto {
       nsInAuthority: this.#served.nsInAuthority,
       isWhole,
     })
+    if (this.snapshots !== '')
+      inserted.snapshot = join(this.snapshots, fileNameOf(inserted.zoneText))
     this.#zones.set(key, inserted)
     return this.#load(inserted)
   }
@@ -147,4 +153,9 @@ export class Auto {
     const zones = [...this.#zones.values()]
     this.#served.publish(zones.filter((zone) => zone.answerer !== undefined))
   }
+}
+
+/** Returns the name of the snapshot of a zone: `example.org.snapshot`. A slash is legal in names. */
+function fileNameOf(zoneText: string): string {
+  return `${zoneText.replaceAll('%', '%25').replaceAll('/', '%2F')}snapshot`
 }

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { checkZoneFile } from '../../authority/file-zone.ts'
 import { FileZones } from '../../authority/file-zones.ts'
+import { claimSnapshot } from '../../authority/snapshot-files.ts'
 import { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
 import { findWholeZones } from '../../authority/whole-zone.ts'
 import { InputError } from '../../base/errors.ts'
@@ -21,6 +22,7 @@ import { DEFAULT_PATTERN, FilePattern } from './file-pattern.ts'
 import { type FoundZone, findZoneFiles } from './walk.ts'
 
 const RELOAD_MS_DEFAULT = 60_000
+const PROPERTIES = ['directory', 'reload', 'snapshot', 'fallthrough', 'upstream']
 
 /** `auto [ZONES...] { directory DIR [REGEXP ORIGIN_TEMPLATE] … }`: every zone file of a directory. */
 export const auto: Directive = {
@@ -55,6 +57,7 @@ export const auto: Directive = {
     const zones = new Auto(served, { directory, pattern, clock: c.clock, log: c.log, isWholeAmong })
     let stop: (() => void) | undefined
     const start = async (): Promise<void> => {
+      zones.snapshots = config.snapshots
       await zones.walk()
       if (reloadMs === 0) return
       const guarded = guarding(c.log, `Searching zones in ${directory}`)
@@ -86,6 +89,7 @@ function scanConfig(c: SetupContext) {
   let pattern = DEFAULT_PATTERN
   let reloadMs = RELOAD_MS_DEFAULT
   let fallthrough = NO_FALLTHROUGH
+  let snapshots = ''
   for (let occurrences = 0; nextOnce(d, occurrences); occurrences++) {
     origins = scanAnsweredZones(d, d.remainingArgs(), c)
     d.eachProperty(() => {
@@ -95,14 +99,23 @@ function scanConfig(c: SetupContext) {
         position = d.position()
         pattern = scanFilePattern(d)
       } else if (d.value() === 'reload') reloadMs = scanReload(d)
+      else if (d.value() === 'snapshot') snapshots = scanSnapshots(c)
       else if (d.value() === 'fallthrough') fallthrough = scanFallthrough(d)
       // CoreDNS accepts it for compatibility with old Corefiles. CNAMEs always use an internal lookup.
       else if (d.value() === 'upstream') d.remainingArgs()
-      else throw d.unknownProperty(d.value(), ['directory', 'reload', 'fallthrough', 'upstream'])
+      else throw d.unknownProperty(d.value(), PROPERTIES)
     })
     if (directory === '') throw d.error('missing directory; add `directory DIR` to the block')
   }
-  return { origins, directory, position, pattern, reloadMs, fallthrough }
+  return { origins, directory, position, pattern, reloadMs, fallthrough, snapshots }
+}
+
+function scanSnapshots(c: SetupContext): string {
+  const d = c.dispenser
+  const path = resolve(c.block.root, d.onlyArg())
+  if (!claimSnapshot(c, path))
+    throw d.error(`snapshot ${path} belongs to another auto; name another directory`)
+  return path
 }
 
 function scanFilePattern(d: Dispenser): FilePattern {

@@ -1,9 +1,10 @@
 import { resolve } from 'node:path'
 import { checkZoneFile, FileZone, MissingFileError } from '../../authority/file-zone.ts'
 import { FileZones } from '../../authority/file-zones.ts'
+import { claimSnapshot } from '../../authority/snapshot-files.ts'
 import { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
 import { findWholeZones } from '../../authority/whole-zone.ts'
-import { groupOfZoneFiles } from '../../authority/zone-file-problems.ts'
+import { groupOfZoneFiles, groupsOfSnapshots } from '../../authority/zone-file-problems.ts'
 import { printDuration } from '../../base/duration.ts'
 import { InputError, type Position } from '../../base/errors.ts'
 import { guarding } from '../../base/telemetry/guard.ts'
@@ -20,12 +21,15 @@ import type { CheckReport, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 
 const RELOAD_MS_DEFAULT = 60_000
+const PROPERTIES = ['reload', 'reload_by_mtime', 'snapshot', 'fallthrough', 'upstream']
 
 interface ZoneConfig {
   readonly zone: Uint8Array
   readonly path: string
   readonly reloadMs: number
   readonly byMtime: boolean
+  /** See `FileZone`. */
+  readonly snapshot: string
   /** Position of the line that names the file. */
   readonly position: Position
 }
@@ -62,7 +66,8 @@ export const file: Directive = {
     const stops: (() => void)[] = []
     const start = async (): Promise<void> => {
       for (const [i, zone] of zones.entries()) {
-        const { reloadMs } = config.zones[i]!
+        const { reloadMs, snapshot } = config.zones[i]!
+        zone.snapshot = snapshot
         await loadFirst(c, zone, config.zones[i]!)
         if (reloadMs === 0) continue
         const reload = async (): Promise<void> => {
@@ -76,7 +81,7 @@ export const file: Directive = {
     const part: DirectivePart = {
       handler: (next) => new FileZones(next, options),
       answers: true,
-      problems: () => [groupOfZoneFiles(zones, of)],
+      problems: () => [groupOfZoneFiles(zones, of), ...groupsOfSnapshots(zones)],
       check: (report) => {
         return config.zones.flatMap((zone) => {
           return checkZone(zone, isWholeZone(zone.zone), report)
@@ -153,19 +158,36 @@ function scanConfig(c: SetupContext): FileConfig {
     const origins = scanAnsweredZones(d, d.remainingArgs(), c)
     let reloadMs = RELOAD_MS_DEFAULT
     let byMtime = false
+    let snapshot = ''
     d.eachProperty(() => {
       if (d.value() === 'reload') reloadMs = scanReload(d)
       else if (d.value() === 'reload_by_mtime') byMtime = true
+      else if (d.value() === 'snapshot') snapshot = scanSnapshot(c, origins.length)
       else if (d.value() === 'fallthrough') fallthrough = scanFallthrough(d)
       // CoreDNS accepts it for compatibility with old Corefiles. CNAMEs always use an internal lookup.
       else if (d.value() === 'upstream') d.remainingArgs()
-      else
-        throw d.unknownProperty(d.value(), ['reload', 'reload_by_mtime', 'fallthrough', 'upstream'])
+      else throw d.unknownProperty(d.value(), PROPERTIES)
     })
     for (const zone of origins) {
       const others = zones.filter((other) => !equalNames(other.zone, zone))
-      zones.splice(0, zones.length, ...others, { zone, path, reloadMs, byMtime, position })
+      zones.splice(0, zones.length, ...others, {
+        zone,
+        path,
+        reloadMs,
+        byMtime,
+        snapshot,
+        position,
+      })
     }
   }
   return { zones, fallthrough }
+}
+
+function scanSnapshot(c: SetupContext, zoneCount: number): string {
+  const d = c.dispenser
+  if (zoneCount !== 1) throw d.error('snapshot keeps one zone; write a line for each zone')
+  const path = resolve(c.block.root, d.onlyArg())
+  if (!claimSnapshot(c, path))
+    throw d.error(`snapshot ${path} belongs to another zone; name another file`)
+  return path
 }

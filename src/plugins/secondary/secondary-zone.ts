@@ -320,7 +320,8 @@ export class SecondaryZone implements OwnedZone {
     const warnings = load.warnings.filter((warning) => warning !== signatures.warning)
     for (const warning of warnings.slice(0, 3)) log.warning(warning.print())
     if (signatures.warning !== undefined) log.warning(signatures.warning.print())
-    const image = new ZoneImage({}, adoptArena(load.image))
+    const maxOctets = load.image.buffer.maxByteLength
+    const image = new ZoneImage({ maxOctets }, adoptArena(load.image))
     this.changed = undefined
     this.signatures = signatures
     this.#putInForce(image, serial)

@@ -49,9 +49,12 @@ export class Arena {
    * Returns an arena with the `octets` octets that `fill` reads into its argument. Returns
    * undefined if `fill` fails, which it reports with false. @throws InputError if memory is short.
    */
-  static restore(octets: number, fill: (target: Buffer) => boolean): Arena | undefined {
+  static *restore(
+    octets: number,
+    fill: (target: Buffer) => Generator<void, boolean>,
+  ): Generator<void, Arena | undefined> {
     const arena = new Arena(octets, ARENA_OCTETS_MAX)
-    if (!fill(Buffer.from(arena.buffer, 0, octets))) return undefined
+    if (!(yield* fill(Buffer.from(arena.buffer, 0, octets)))) return undefined
     arena.tail = octets / 4
     arena.#view()
     return arena

@@ -1,3 +1,5 @@
+import { NSEC3_SHA1, nsec3Excess } from '../../dns/dnssec/nsec3.ts'
+import { RRType } from '../../dns/iana/types.ts'
 import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import { isWellFormed } from '../../dns/rdata/index.ts'
 import type { Arena } from './arena.ts'
@@ -23,26 +25,44 @@ const A = 1
 const A_OCTETS = 4
 const AAAA = 28
 const AAAA_OCTETS = 16
+const { NSEC, NSEC3 } = RRType
+/** Octets of NSEC3PARAM rdata before the salt, and with the longest one. */
+const NSEC3_SALT = 5
+const NSEC3PARAM_OCTETS_MAX = NSEC3_SALT + 255
+
+/** What an arena may contain. */
+export interface RestoreOptions {
+  readonly checkSteering: SteeringCheck
+  /** Whether its zones may have chains (see layout.ts). */
+  readonly mayBeSigned: boolean
+}
+
+/** Nodes between two pauses. */
+const SLICE_NODES = 4096
 
 /**
- * Validates an arena that contains only the output of `copyCaptured`. Follows every offset, so that
+ * Validates an arena that contains only the output of `copyCaptured`, or of an image that was published once. Pauses
+ * now and then. Follows every offset, so that
  * no lookup and no later change of an image made from it leaves the arena or loops, whatever its
  * octets are. Returns undefined if the arena is invalid.
  */
-export function restoreArena(arena: Arena, checkSteering: SteeringCheck): WrittenArena | undefined {
+export function* restoreArena(
+  arena: Arena,
+  options: RestoreOptions,
+): Generator<void, WrittenArena | undefined> {
   const { words } = arena
   const isOurs =
     words[L.HEADER_MAGIC] === L.MAGIC &&
     words[L.HEADER_TAIL] === arena.tail &&
     words[L.HEADER_VERSION] === COPY_VERSION
   if (!isOurs) return undefined
-  const walk = new ArenaWalk(arena, checkSteering)
+  const walk = new ArenaWalk(arena, options)
   const zoneOffsets = walk.offsetsOfTable(words[L.HEADER_ZONES]!)
   const nodeOffsets = walk.offsetsOfTable(words[L.HEADER_INDEX]!)
   if (zoneOffsets === undefined || nodeOffsets === undefined) return undefined
   const zones: ZoneEntry[] = []
   for (const offset of zoneOffsets) {
-    const zone = walk.zone(offset)
+    const zone = yield* walk.zone(offset)
     if (zone === undefined || zones.some(({ id }) => id === zone.id)) return undefined
     zones.push(zone)
   }
@@ -59,16 +79,16 @@ class ArenaWalk {
   readonly #words: Uint32Array
   readonly #bytes: Uint8Array
   readonly #tail: number
-  readonly #checkSteering: SteeringCheck
+  readonly #options: RestoreOptions
   /** One bit per word: a node begins there. */
   readonly #nodes: Uint8Array
   readonly #name = new NameBuffer()
 
-  constructor(arena: Arena, checkSteering: SteeringCheck) {
+  constructor(arena: Arena, options: RestoreOptions) {
     this.#words = arena.words
     this.#bytes = arena.bytes
     this.#tail = arena.tail
-    this.#checkSteering = checkSteering
+    this.#options = options
     this.#nodes = new Uint8Array((arena.tail >> 3) + 1)
   }
 
@@ -93,7 +113,7 @@ class ArenaWalk {
     return offsets.subarray(0, count)
   }
 
-  zone(offset: number): ZoneEntry | undefined {
+  *zone(offset: number): Generator<void, ZoneEntry | undefined> {
     const words = this.#words
     if (!this.#holds(offset, L.ZONE_APEX)) return undefined
     const id = words[offset + L.ZONE_ID]!
@@ -105,8 +125,6 @@ class ArenaWalk {
       words[offset + L.ZONE_BORN] === COPY_VERSION &&
       words[offset + L.ZONE_DIED] === 0 &&
       words[offset + L.ZONE_PREVIOUS] === 0 &&
-      // Zones of DNSRecords are never signed.
-      words[offset + L.ZONE_CHAIN] === 0 &&
       words[offset + L.ZONE_DELEGATES]! <= 1
     if (!isAlive || !this.#holds(offset, blockWords)) return undefined
     const apexAt = (offset + L.ZONE_APEX) * 4
@@ -125,10 +143,53 @@ class ArenaWalk {
       this.#nodes[node >> 3]! |= 1 << (node & 7)
       before = node
       node = words[node + L.NODE_NEXT]!
+      if (zone.names % SLICE_NODES === 0) yield
     }
     const apexNode = words[offset + L.ZONE_APEX_NODE]!
     const isApex = this.isNode(apexNode) && words[apexNode + L.NODE_KEY] === (id << 16) >>> 0
-    return isApex ? zone : undefined
+    const chain = words[offset + L.ZONE_CHAIN]!
+    const chainWords = chain === 0 ? 0 : this.#chainWords(chain, id)
+    zone.liveWords += chainWords
+    return isApex && (chain === 0 || chainWords > 0) ? zone : undefined
+  }
+
+  /** Returns the words of the chain of a zone; 0 = the chain is invalid. */
+  #chainWords(chain: number, id: number): number {
+    const words = this.#words
+    if (!this.#options.mayBeSigned || !this.#holds(chain, L.CHAIN_REST)) return 0
+    const type = words[chain + L.CHAIN_TYPE]!
+    const count = words[chain + L.CHAIN_COUNT]!
+    const parameterWords = words[chain + L.CHAIN_PARAMETER_WORDS]!
+    const first = chain + L.CHAIN_REST + parameterWords
+    const isNewest =
+      words[chain + L.CHAIN_VERSION] === COPY_VERSION && words[chain + L.CHAIN_PREVIOUS] === 0
+    if (!isNewest || count === 0 || !this.#holds(chain, first - chain + count)) return 0
+    if (type !== NSEC && type !== NSEC3) return 0
+    if (parameterWords !== (type === NSEC ? 0 : this.#parameterWords(chain + L.CHAIN_REST)))
+      return 0
+    for (let at = first; at < first + count; at++) {
+      if (!this.#isInChain(words[at]!, id, type)) return 0
+    }
+    return first - chain + count
+  }
+
+  /** Returns the words of NSEC3PARAM rdata; 0 = readers cannot hash with it. */
+  #parameterWords(at: number): number {
+    const rdata = this.#bytes.subarray(at * 4, at * 4 + NSEC3PARAM_OCTETS_MAX)
+    if (rdata[0] !== NSEC3_SHA1 || nsec3Excess(rdata, 0) !== '') return 0
+    return Math.ceil((NSEC3_SALT + rdata[NSEC3_SALT - 1]!) / 4)
+  }
+
+  /** Whether a node of this zone has an RRset of the type. */
+  #isInChain(node: number, id: number, type: number): boolean {
+    const words = this.#words
+    if (!this.isNode(node) || words[node + L.NODE_KEY]! >>> 16 !== id) return false
+    const body = words[node + L.NODE_BODY]!
+    const end = body + L.BODY_RRSETS + (words[body + L.BODY_STATE]! >>> L.BODY_COUNT_SHIFT)
+    for (let i = body + L.BODY_RRSETS; i < end; i++) {
+      if (words[words[i]! + L.RRSET_HEAD]! >>> 16 === type) return true
+    }
+    return false
   }
 
   #holds(offset: number, count: number): boolean {
@@ -185,7 +246,8 @@ class ArenaWalk {
     const isRoomy = L.RRSET_REST + tableWords + steeringCount <= size
     if (!isSized || !isRoomy) return false
     const isSteered = steeringCount > 0
-    if (isSteered && !this.#checkSteering(words, steering, steeringCount, count)) return false
+    const { checkSteering } = this.#options
+    if (isSteered && !checkSteering(words, steering, steeringCount, count)) return false
     return this.#isRdata(rrset, count, (steering + steeringCount) * 4, (rrset + size) * 4)
   }
 

@@ -1,12 +1,14 @@
 import { createHash, type Hash } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { InputError } from '../../base/errors.ts'
+import { runWhole } from '../../base/slices.ts'
 import { Arena } from '../image/arena.ts'
 import type { WrittenArena } from '../image/compact.ts'
-import { restoreArena, type SteeringCheck } from '../image/restore.ts'
+import { type RestoreOptions, restoreArena, type SteeringCheck } from '../image/restore.ts'
 import { CHECKSUM, CHECKSUM_OCTETS, fileOctets, PREAMBLE_OCTETS, scanPreamble } from './format.ts'
 
-const STEP_OCTETS = 4 * 1024 * 1024
+/** Octets between two pauses: some milliseconds. */
+const STEP_OCTETS = 1024 * 1024
 
 /** The reason why a file is not used. */
 export interface RefusedSnapshot {
@@ -29,6 +31,17 @@ export function refuse(reason: string): RefusedSnapshot {
 
 /** Reads a snapshot file; undefined if it does not exist. Never throws, whatever the file contains. */
 export function readSnapshot(path: string): ReadSnapshot | RefusedSnapshot | undefined {
+  return runWhole(readInSlices(path))
+}
+
+/**
+ * As `readSnapshot`; pauses now and then. `check` gets the facts first, and returns why the rest is not needed; '' = it
+ * is. The facts may still be damaged then.
+ */
+export function* readInSlices(
+  path: string,
+  check: (facts: string) => string = () => '',
+): Generator<void, ReadSnapshot | RefusedSnapshot | undefined> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
   let file: number
   try {
@@ -40,7 +53,7 @@ export function readSnapshot(path: string): ReadSnapshot | RefusedSnapshot | und
     return refuse(code === 'ELOOP' ? 'it is a symbolic link' : message)
   }
   try {
-    return readOpened(file)
+    return yield* readOpened(file, check)
   } catch (error) {
     if (!(error instanceof Error)) throw error
     // Expected: a failed read, or too little memory for the sizes in the file.
@@ -51,43 +64,58 @@ export function readSnapshot(path: string): ReadSnapshot | RefusedSnapshot | und
   }
 }
 
-/** Validates the arena and makes an image of it; see `restoreArena`. */
+/** Validates the arena and makes an image of it, which is not signed; see `restoreArena`. */
 export function restoreSnapshot(
-  { arena }: ReadSnapshot,
+  read: ReadSnapshot,
   checkSteering: SteeringCheck,
 ): WrittenArena | RefusedSnapshot {
-  const restored = restoreArena(arena, checkSteering)
+  return runWhole(restoreInSlices(read, { checkSteering, mayBeSigned: false }))
+}
+
+/** As `restoreSnapshot`; pauses now and then. */
+export function* restoreInSlices(
+  { arena }: ReadSnapshot,
+  options: RestoreOptions,
+): Generator<void, WrittenArena | RefusedSnapshot> {
+  const restored = yield* restoreArena(arena, options)
   return restored ?? refuse('it has no zone image of this kind of machine')
 }
 
-function readOpened(file: number): ReadSnapshot | RefusedSnapshot {
+function* readOpened(
+  file: number,
+  check: (facts: string) => string,
+): Generator<void, ReadSnapshot | RefusedSnapshot> {
   const stats = fstatSync(file)
   if (!stats.isFile()) return refuse('it is not a regular file')
   const hash = createHash(CHECKSUM)
   const preamble = Buffer.alloc(Math.min(PREAMBLE_OCTETS, stats.size))
-  readAll(file, preamble, hash)
+  yield* readAll(file, preamble, hash)
   const sizes = scanPreamble(preamble)
   if (typeof sizes === 'string') return refuse(sizes)
   const octets = fileOctets(sizes)
   if (stats.size !== octets) return refuse(`it is incomplete: ${stats.size} of ${octets} octets`)
-  const facts = Buffer.alloc(sizes.factsOctets)
-  readAll(file, facts, hash)
-  const arena = Arena.restore(sizes.arenaOctets, (target) => readAll(file, target, hash))
+  const octetsOfFacts = Buffer.alloc(sizes.factsOctets)
+  yield* readAll(file, octetsOfFacts, hash)
+  const facts = octetsOfFacts.toString('utf8')
+  const reason = check(facts)
+  if (reason !== '') return refuse(reason)
+  const arena = yield* Arena.restore(sizes.arenaOctets, (target) => readAll(file, target, hash))
   const checksum = Buffer.alloc(CHECKSUM_OCTETS)
-  const isRead = readAll(file, checksum) && arena !== undefined
+  const isRead = (yield* readAll(file, checksum)) && arena !== undefined
   if (!isRead || !checksum.equals(hash.digest())) {
     return refuse('it is damaged: its checksum is wrong')
   }
-  return { kind: 'read', facts: facts.toString('utf8'), octets, arena }
+  return { kind: 'read', facts, octets, arena }
 }
 
 /** Fills `target` with the next octets of the file; returns false if the file ends before. */
-function readAll(file: number, target: Buffer, hash?: Hash): boolean {
+function* readAll(file: number, target: Buffer, hash?: Hash): Generator<void, boolean> {
   for (let at = 0; at < target.length; ) {
     const octets = readSync(file, target, at, Math.min(STEP_OCTETS, target.length - at), null)
     if (octets === 0) return false
     hash?.update(target.subarray(at, at + octets))
     at += octets
+    yield
   }
   return true
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { closeSync, constants, lstatSync, openSync, readSync } from 'node:fs'
 import { NextFile } from '../../base/persist/next-file.ts'
 import { copyCaptured } from '../image/copy-captured.ts'
+import { HEADER_TAIL } from '../image/layout.ts'
 import type { CapturedImage } from '../image/writer.ts'
 import { CHECKSUM, FOREIGN, PREAMBLE_OCTETS, printPreamble, scanPreamble } from './format.ts'
 
@@ -25,10 +26,24 @@ const MODE = 0o600
  * write fails. Takes a second for a million names.
  */
 export function writeSnapshot({ path, image, facts }: SnapshotJob): number {
+  checkPlace(path)
+  const copy = copyCaptured(image)
+  return writeParts(path, facts, Buffer.from(copy.buffer, 0, copy.tail * 4))
+}
+
+/** Does the same with the arena of an image that was published once and will not change. It is not copied. */
+export function writeFinished(path: string, finished: SharedArrayBuffer, facts: string): number {
+  checkPlace(path)
+  const tail = new Uint32Array(finished)[HEADER_TAIL]!
+  return writeParts(path, facts, Buffer.from(finished, 0, tail * 4))
+}
+
+function checkPlace(path: string): void {
   const reason = reasonToKeep(path)
   if (reason !== '') throw new Error(reason)
-  const copy = copyCaptured(image)
-  const arena = Buffer.from(copy.buffer, 0, copy.tail * 4)
+}
+
+function writeParts(path: string, facts: string, arena: Buffer): number {
   const json = Buffer.from(facts)
   const sizes = { factsOctets: json.length, arenaOctets: arena.length }
   return replaceFile(path, [Buffer.from(printPreamble(sizes)), json, arena])

@@ -1,4 +1,4 @@
-import { InputError } from '../../base/errors.ts'
+import { InputError, type Position } from '../../base/errors.ts'
 import { type CapturedImage, ZoneImage } from '../image/writer.ts'
 import type { SignatureReport } from './check-signatures.ts'
 import { countEntries } from './count-entries.ts'
@@ -17,15 +17,17 @@ import { ZoneScanner } from './scanner.ts'
 import type { FileStamp } from './text.ts'
 
 /** Loads a zone file. */
-export interface FileJob {
+interface FileJob {
   readonly path: string
   /** Lower-case wire form. */
   readonly apex: Uint8Array
   readonly options: ZoneLoadOptions
+  /** Path of the snapshot to write after a load in a thread; absent = none. */
+  readonly snapshot?: string | undefined
 }
 
 /** Loads the records of a transfer. */
-export interface LogJob {
+interface LogJob {
   readonly log: PlainRecordLog
   /** Of now, since the Unix epoch. */
   readonly nowSeconds: number
@@ -45,6 +47,42 @@ export type ImageLoad =
       readonly files: readonly FileStamp[]
     }
   | Exclude<ZoneLoad, { readonly kind: 'loaded' }>
+
+export type LoadedImage = Extract<ImageLoad, { readonly kind: 'loaded' }>
+
+/** An error as plain data: errors lose their class when they are sent between threads. */
+export interface PlainError {
+  readonly position?: Position | undefined
+  readonly message: string
+}
+
+/** A loaded image as plain data. */
+export type PlainImage = Omit<LoadedImage, 'warnings' | 'signatures'> & {
+  readonly warnings: readonly PlainError[]
+  readonly expiry?: LoadedImage['signatures']['expiry']
+  /** Which of the warnings is that of the signatures; -1 = none. */
+  readonly signatureWarning: number
+}
+
+export function toPlainImage({ signatures, ...load }: LoadedImage): PlainImage {
+  const { expiry, warning } = signatures
+  const signatureWarning = warning === undefined ? -1 : load.warnings.indexOf(warning)
+  return { ...load, warnings: load.warnings.map(toPlain), expiry, signatureWarning }
+}
+
+/** Does the opposite of `toPlainImage`. */
+export function toLoaded({ expiry, signatureWarning, ...load }: PlainImage): LoadedImage {
+  const warnings = load.warnings.map(toError)
+  return { ...load, warnings, signatures: { warning: warnings[signatureWarning], expiry } }
+}
+
+export function toPlain({ position, message }: InputError): PlainError {
+  return { position, message }
+}
+
+export function toError({ position, message }: PlainError): InputError {
+  return new InputError(position, message)
+}
 
 /** Loads a zone and fills an image of its own with it. */
 export function* loadImage(job: ImageJob): Generator<void, ImageLoad> {

@@ -1,9 +1,20 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../base/clock.ts'
-import { InputError, type Position } from '../../base/errors.ts'
+import { InputError } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
 import { statIfAny } from '../../base/stat.ts'
-import { type ImageJob, type ImageLoad, loadImage, outOfMemory } from './image-load.ts'
+import {
+  type ImageJob,
+  type ImageLoad,
+  loadImage,
+  outOfMemory,
+  type PlainError,
+  type PlainImage,
+  toError,
+  toLoaded,
+  toPlain,
+  toPlainImage,
+} from './image-load.ts'
 
 /**
  * Files and transfers from this size on are loaded in a thread of their own. It takes 50 ms to start. All memory of the
@@ -11,42 +22,44 @@ import { type ImageJob, type ImageLoad, loadImage, outOfMemory } from './image-l
  */
 const THREAD_OCTETS_MIN = 2 * 1024 * 1024
 
-/** An error as plain data: errors lose their class when they are sent between threads. */
-interface PlainError {
-  readonly position: Position | undefined
-  readonly message: string
-}
-
 type ImageMessage =
-  | (Omit<Extract<ImageLoad, { kind: 'loaded' }>, 'warnings' | 'signatures'> & {
-      readonly warnings: readonly PlainError[]
-      readonly expiry: Extract<ImageLoad, { kind: 'loaded' }>['signatures']['expiry']
-      /** Which of the warnings is that of the signatures; -1 = none. */
-      readonly signatureWarning: number
-    })
+  | PlainImage
   | Extract<ImageLoad, { kind: 'unchanged' }>
   | (Omit<Extract<ImageLoad, { kind: 'failed' }>, 'errors'> & {
       readonly errors: readonly PlainError[]
     })
   | { readonly kind: 'unreadable' }
 
-/** The load that is under way: two large ones at a time would need the memory of both. */
-let current: Promise<unknown> = Promise.resolve()
+/** The snapshot of the load is written. `fault`: why it could not be; '' = it is. */
+interface SnapshotMessage {
+  readonly kind: 'snapshot'
+  readonly fault: string
+}
+
+/** Ends when the load that is under way does: two large ones at a time would need the memory of both. */
+let current: Promise<void> = Promise.resolve()
+let running: Worker | undefined
+/** Loads that wait for it. */
+let waiting = 0
+
+interface ThreadOptions {
+  /** The size from which a load has a thread. */
+  readonly octetsMin?: number
+  /** Called when the snapshot is written: see `SnapshotMessage`. */
+  readonly onSnapshot?: (fault: string) => void
+}
 
 /**
- * Loads a zone, without holding the event loop for long. The process may exit in the meantime. The memory of a log
- * may be gone afterwards. `threadOctetsMin`: the size from which a load has a thread.
+ * Loads a zone, without holding the event loop for long. The process may exit once the load is there, while the
+ * snapshot is written. The memory of a log may be gone afterwards.
  */
 export async function loadWithoutPause(
   job: ImageJob,
   clock: Clock,
-  threadOctetsMin: number = THREAD_OCTETS_MIN,
+  { octetsMin = THREAD_OCTETS_MIN, onSnapshot = () => {} }: ThreadOptions = {},
 ): Promise<ImageLoad> {
-  if (octetsOf(job) >= threadOctetsMin) {
-    // `new Worker` throws if the system allows no more threads. The next load waits for this promise.
-    const loaded = current.then(() => loadInThread(job)).catch(() => undefined)
-    current = loaded
-    const load = await loaded
+  if (octetsOf(job) >= octetsMin) {
+    const load = await loadInTurn(job, onSnapshot)
     if (load !== undefined) return load
   }
   return await runInSlices(loadImage(job), clock)
@@ -57,18 +70,58 @@ function octetsOf(job: ImageJob): number {
   return job.log.chunks.reduce((sum, chunk) => sum + chunk.length, 0)
 }
 
+/** As `loadInThread`, after the loads before. */
+async function loadInTurn(
+  job: ImageJob,
+  onSnapshot: (fault: string) => void,
+): Promise<ImageLoad | undefined> {
+  const before = current
+  let end = (): void => {}
+  current = new Promise((resolve) => {
+    end = resolve
+  })
+  running?.ref()
+  waiting++
+  await before
+  waiting--
+  try {
+    return await loadInThread(job, { onSnapshot, onEnd: end })
+  } catch {
+    // `new Worker` throws if the system allows no more threads.
+    end()
+    return undefined
+  }
+}
+
+interface ThreadHooks {
+  readonly onSnapshot: (fault: string) => void
+  /** Called when the thread has ended, which may be some time after the load. */
+  readonly onEnd: () => void
+}
+
 /** Resolves to undefined if the thread did not start, or could not read the file. */
-function loadInThread(job: ImageJob): Promise<ImageLoad | undefined> {
+function loadInThread(
+  job: ImageJob,
+  { onSnapshot, onEnd }: ThreadHooks,
+): Promise<ImageLoad | undefined> {
   return new Promise((resolve) => {
     // The sources run as .ts under a loader, and as .js after the build.
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
     const url = new URL(`./load-thread.${extension}`, import.meta.url)
     const transferList = 'log' in job ? job.log.chunks.map((chunk) => chunk.buffer) : []
     const worker = new Worker(url, { workerData: job, transferList, name: 'sextant load' })
-    worker.unref()
-    worker.on('message', (message: ImageMessage) => resolve(fromMessage(message)))
+    running = worker
+    worker.on('message', (message: ImageMessage | SnapshotMessage) => {
+      if (message.kind === 'snapshot') return onSnapshot(message.fault)
+      if (waiting === 0) worker.unref()
+      resolve(fromMessage(message))
+    })
     worker.on('error', (error) => resolve(failed(error, job)))
-    worker.on('exit', () => resolve(failed(undefined, job)))
+    worker.on('exit', () => {
+      running = undefined
+      onEnd()
+      resolve(failed(undefined, job))
+    })
   })
 }
 
@@ -86,12 +139,8 @@ function failed(error: unknown, job: ImageJob): ImageLoad | undefined {
 /** Returns the load in a form that can be sent between threads. */
 export function toMessage(load: ImageLoad): ImageMessage {
   switch (load.kind) {
-    case 'loaded': {
-      const { signatures, ...rest } = load
-      const { expiry, warning } = signatures
-      const signatureWarning = warning === undefined ? -1 : load.warnings.indexOf(warning)
-      return { ...rest, warnings: load.warnings.map(toPlain), expiry, signatureWarning }
-    }
+    case 'loaded':
+      return toPlainImage(load)
     case 'failed':
       return { ...load, errors: load.errors.map(toPlain) }
     case 'unreadable':
@@ -103,11 +152,8 @@ export function toMessage(load: ImageLoad): ImageMessage {
 
 function fromMessage(message: ImageMessage): ImageLoad | undefined {
   switch (message.kind) {
-    case 'loaded': {
-      const { expiry, signatureWarning, ...rest } = message
-      const warnings = message.warnings.map(toError)
-      return { ...rest, warnings, signatures: { warning: warnings[signatureWarning], expiry } }
-    }
+    case 'loaded':
+      return toLoaded(message)
     case 'failed':
       return { ...message, errors: message.errors.map(toError) }
     case 'unreadable':
@@ -115,12 +161,4 @@ function fromMessage(message: ImageMessage): ImageLoad | undefined {
     default:
       return message
   }
-}
-
-function toPlain({ position, message }: InputError): PlainError {
-  return { position, message }
-}
-
-function toError({ position, message }: PlainError): InputError {
-  return new InputError(position, message)
 }

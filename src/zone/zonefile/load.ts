@@ -189,7 +189,7 @@ class LoadSink implements ZoneSink {
   }
 }
 
-/** Returns the serial of SOA rdata that ends at `end`: refresh, retry, expire and minimum, of four octets each, follow it. */
+/** Returns the serial of SOA rdata that ends at `end`: four numbers of four octets each follow it. */
 export function soaSerial(rdata: Uint8Array, end: number): number {
   const at = end - 20
   return (

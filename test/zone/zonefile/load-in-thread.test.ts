@@ -51,7 +51,7 @@ for (const { name, text, options } of cases) {
     const path = join(t.testdir({}), 'db')
     writeFileSync(path, text)
     const job = { path, apex, options: { nowSeconds: 1_700_000_000, ...options } }
-    const inThread = shown(await loadWithoutPause(job, systemClock, 1))
+    const inThread = shown(await loadWithoutPause(job, systemClock, { octetsMin: 1 }))
     t.strictSame(inThread, shown(runWhole(loadImage(job))))
   })
 }
@@ -60,7 +60,9 @@ t.test('loads at the same time, and a file that is gone', async (t) => {
   const directory = t.testdir({})
   const jobs = [0, 1, 2].map((i) => ({ path: join(directory, `db${i}`), apex, options: {} }))
   for (const { path } of jobs.slice(0, 2)) writeFileSync(path, HEAD + MANY)
-  const loads = await Promise.all(jobs.map((job) => loadWithoutPause(job, systemClock, 1)))
+  const loads = await Promise.all(
+    jobs.map((job) => loadWithoutPause(job, systemClock, { octetsMin: 1 })),
+  )
   t.strictSame(
     loads.map((load) => load.kind),
     ['loaded', 'loaded', 'unreadable'],
@@ -74,9 +76,12 @@ t.test(
     writeFileSync(path, HEAD)
     // A function cannot be sent to a thread: `new Worker` throws, as without the right to more threads.
     const options = { nowSeconds: 0, fault: () => 0 }
-    const load = await loadWithoutPause({ path, apex, options }, systemClock, 1)
+    const load = await loadWithoutPause({ path, apex, options }, systemClock, { octetsMin: 1 })
     t.equal(load.kind, 'loaded')
-    t.equal((await loadWithoutPause({ path, apex, options: {} }, systemClock, 1)).kind, 'loaded')
+    t.equal(
+      (await loadWithoutPause({ path, apex, options: {} }, systemClock, { octetsMin: 1 })).kind,
+      'loaded',
+    )
   },
 )
 

@@ -102,8 +102,8 @@ t.test('a thread loads a log as the caller does', async (t) => {
   }))
   const job = (): ImageJob => ({ log: logOf([SOA, ...given]).finish(), nowSeconds: 0 })
   const [inThread, here] = [
-    await loadWithoutPause(job(), systemClock, 1),
-    await loadWithoutPause(job(), systemClock, Number.POSITIVE_INFINITY),
+    await loadWithoutPause(job(), systemClock, { octetsMin: 1 }),
+    await loadWithoutPause(job(), systemClock, { octetsMin: Number.POSITIVE_INFINITY }),
   ]
   if (inThread.kind !== 'loaded' || here.kind !== 'loaded') return t.fail('not loaded')
   t.match(inThread.warnings[0]?.print(), /has no NS records/)
@@ -118,9 +118,9 @@ t.test('a log of a zone that no image can have', async (t) => {
     type: 1,
     rdata: Buffer.from([i >> 16, i >> 8, i & 255]),
   }))
-  for (const threadOctetsMin of [1, Number.POSITIVE_INFINITY]) {
+  for (const octetsMin of [1, Number.POSITIVE_INFINITY]) {
     const job = { log: logOf([SOA, ...many]).finish(), nowSeconds: 0 }
-    const load = await loadWithoutPause(job, systemClock, threadOctetsMin)
+    const load = await loadWithoutPause(job, systemClock, { octetsMin })
     t.match(load.kind === 'failed' && load.errors[0]?.print(), /has more than 65535 records/)
   }
 })
