@@ -12,8 +12,10 @@ const RELEASE_MS_MIN = 60_000
 /** The collection of a heap of 30 MiB takes 60 to 85 ms, that of 50 MiB up to 140 ms. */
 const HEAP_OCTETS_MAX = 32 * 2 ** 20
 const CHECK_MS = 1000
-/** Growth of the buffers outside of the heap that is likely garbage of a transfer or a load; octets. */
-const BUFFERS_MIN = 64 * 2 ** 20
+/** Growth of the resident memory of which much is likely garbage of a transfer or a load; octets. */
+const GROWTH_MIN = 64 * 2 ** 20
+/** Growth between two checks that is part of a transfer or a load. */
+const GROWING_MIN = 2 ** 20
 const MIB = 2 ** 20
 
 interface MemoryReleaseParts {
@@ -21,7 +23,7 @@ interface MemoryReleaseParts {
   readonly log: Pick<Logger, 'info'>
   /** Open TCP connections. */
   readonly connections: () => number
-  readonly memory: () => Pick<NodeJS.MemoryUsage, 'rss' | 'heapUsed' | 'arrayBuffers'>
+  readonly memory: () => Pick<NodeJS.MemoryUsage, 'rss' | 'heapUsed'>
   /** Collects all garbage, then calls `done`. */
   readonly collect: (done: () => void) => void
   /** Returns free memory to the system. */
@@ -31,9 +33,10 @@ interface MemoryReleaseParts {
 /**
  * Returns the memory of a flood of TCP connections, and of large data that was read, to the system. V8 collects the
  * closed sockets and the buffers of an idle process only after minutes, or never, and malloc keeps the memory that they
- * free. This class releases both after connections fell from a peak of at least 500 to less than a tenth, and
- * stopped falling, and after buffers grew by at least 64 MiB, and stopped growing. It does so at most once a minute. It
- * does not collect a large heap, because that would block the control thread for longer than 100 ms.
+ * free, and that of threads which loaded a zone. This class releases both after connections fell from a peak of at least
+ * 500 to less than a tenth, and stopped falling, and after the resident memory grew by at least 64 MiB, and stopped
+ * growing. It does so at most once a minute. It does not collect a large heap, because that would block the control
+ * thread for longer than 100 ms.
  */
 export class MemoryRelease {
   readonly #parts: MemoryReleaseParts
@@ -45,19 +48,20 @@ export class MemoryRelease {
    */
   #heapBefore = 0
   #releasedMs = Number.NEGATIVE_INFINITY
-  /** Octets of buffers now, and the least since the last release. */
-  #buffers = 0
-  #buffersLeast = Number.POSITIVE_INFINITY
+  /** Octets of resident memory now, and the least since the last release. */
+  #rss = 0
+  #rssLeast: number
 
   constructor(parts: MemoryReleaseParts) {
     this.#parts = parts
+    this.#rssLeast = parts.memory().rss
   }
 
   /** Call it about once a second. */
   check(): void {
-    const { heapUsed, arrayBuffers } = this.#parts.memory()
+    const { heapUsed, rss } = this.#parts.memory()
     this.#checkConnections(heapUsed)
-    this.#checkBuffers(heapUsed, arrayBuffers)
+    this.#checkGrowth(heapUsed, rss)
   }
 
   #checkConnections(heapUsed: number): void {
@@ -73,11 +77,11 @@ export class MemoryRelease {
     }
   }
 
-  #checkBuffers(heapUsed: number, buffers: number): void {
-    const hasGrown = buffers > this.#buffers
-    this.#buffers = buffers
-    this.#buffersLeast = Math.min(this.#buffersLeast, buffers)
-    if (hasGrown || buffers - this.#buffersLeast < BUFFERS_MIN) return
+  #checkGrowth(heapUsed: number, rss: number): void {
+    const isGrowing = rss - this.#rss > GROWING_MIN
+    this.#rss = rss
+    this.#rssLeast = Math.min(this.#rssLeast, rss)
+    if (isGrowing || rss - this.#rssLeast < GROWTH_MIN) return
     if (heapUsed <= HEAP_OCTETS_MAX) this.#release(heapUsed, 'after large data was read')
   }
 
@@ -90,8 +94,8 @@ export class MemoryRelease {
     this.#releasedMs = nowMs
     const finish = (): void => {
       trim()
-      const { rss, arrayBuffers } = memory()
-      this.#buffersLeast = arrayBuffers
+      const { rss } = memory()
+      this.#rssLeast = rss
       logRelease(log, before, rss, why)
     }
     if (heap > HEAP_OCTETS_MAX) finish()
@@ -102,6 +106,8 @@ export class MemoryRelease {
 
 /** A heap of this size after the start has much garbage, if few objects live; octets. */
 const START_HEAP_MIN = 32 * MIB
+/** Resident memory after the start that the threads which loaded zones had a part in; octets. An empty server has 110 MiB. */
+const START_RSS_MIN = 160 * MIB
 
 interface StartReleaseParts {
   readonly log: Pick<Logger, 'info'>
@@ -121,7 +127,7 @@ export function releaseMemoryAfterStart(log: Logger): void {
 /** @internal Exported for its test. */
 export function releaseAfterStart({ log, memory, collect, trim }: StartReleaseParts): void {
   const before = memory()
-  if (before.heapTotal < START_HEAP_MIN) return
+  if (before.heapTotal < START_HEAP_MIN && before.rss < START_RSS_MIN) return
   collect(() => {
     trim()
     logRelease(log, before.rss, memory().rss, 'after the start')

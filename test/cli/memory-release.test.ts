@@ -7,8 +7,8 @@ const MIB = 2 ** 20
 interface Step {
   readonly connections: number
   readonly heapMib?: number
-  /** Outside of the heap; collecting leaves 10. */
-  readonly buffersMib?: number
+  /** Resident; a release leaves 100. Absent = as before. */
+  readonly rssMib?: number
   /** Since the step before. */
   readonly afterMs?: number
 }
@@ -18,17 +18,13 @@ function run(steps: readonly Step[]): string[] {
   const clock = new FakeClock()
   let step: Step = { connections: 0 }
   let acts = ''
-  let rss = 200 * MIB
+  let rss = (steps[0]?.rssMib ?? 200) * MIB
   const lines: string[] = []
   const release = new MemoryRelease({
     clock,
     log: { info: (line) => lines.push(line) },
     connections: () => step.connections,
-    memory: () => ({
-      rss,
-      heapUsed: (step.heapMib ?? 12) * MIB,
-      arrayBuffers: (acts.includes('trim') ? 10 : (step.buffersMib ?? 10)) * MIB,
-    }),
+    memory: () => ({ rss, heapUsed: (step.heapMib ?? 12) * MIB }),
     collect: (done) => {
       acts += 'collect '
       done()
@@ -41,6 +37,7 @@ function run(steps: readonly Step[]): string[] {
   const done = steps.map((next) => {
     step = next
     acts = ''
+    if (step.rssMib !== undefined) rss = step.rssMib * MIB
     clock.pass(step.afterMs ?? 1000)
     release.check()
     return acts
@@ -50,7 +47,7 @@ function run(steps: readonly Step[]): string[] {
 
 const LINE = 'memory: resident memory reduced from 200 to 100 MiB, TCP connections fell from'
 const LINE_READ = 'memory: resident memory reduced from 200 to 100 MiB, after large data was read'
-const read = (buffersMib: number): Step => ({ connections: 0, buffersMib })
+const read = (rssMib: number): Step => ({ connections: 0, rssMib })
 const FLOOD = { connections: 2000, heapMib: 90 }
 const after = (connections: number): Step => ({ connections, heapMib: 70 })
 
@@ -99,18 +96,23 @@ const table: readonly { name: string; steps: readonly Step[]; expected: readonly
     expected: ['', '', '', 'trim', `${LINE} 2000 to 0`],
   },
   {
-    name: 'buffers that grew by enough, and have stopped growing',
-    steps: [read(10), read(40), read(74), read(74), read(10), read(10)],
-    expected: ['', '', '', 'collect trim', '', '', LINE_READ],
+    name: 'memory that grew by enough, and has stopped growing',
+    steps: [read(136), read(150), read(200), read(200), read(100), read(163), read(163)],
+    expected: ['', '', '', 'collect trim', '', '', '', LINE_READ],
   },
   {
-    name: 'buffers that grew by too little, and those that stay',
+    name: 'memory that grows by less from one check to the next',
+    steps: [read(136), read(200.5), read(200)],
+    expected: ['', '', 'collect trim', LINE_READ],
+  },
+  {
+    name: 'memory that grew by too little, and that which is needed',
     steps: [read(100), read(163), read(163), read(150), read(150)],
     expected: ['', '', '', '', ''],
   },
   {
-    name: 'buffers beside a large heap',
-    steps: [read(10), { ...read(90), heapMib: 33 }, { ...read(90), heapMib: 33 }],
+    name: 'memory beside a large heap',
+    steps: [read(100), { ...read(190), heapMib: 33 }, { ...read(190), heapMib: 33 }],
     expected: ['', '', ''],
   },
   {
@@ -124,10 +126,10 @@ for (const { name, steps, expected } of table) {
   t.test(name, async (t) => t.strictSame(run(steps), expected))
 }
 
-t.test('a start releases its memory once if the heap is large', async (t) => {
-  const run = (heapMib: number): readonly string[] => {
+t.test('a start releases its memory once if the heap or the whole is large', async (t) => {
+  const run = (heapMib: number, rssMib: number): readonly string[] => {
     const acts: string[] = []
-    let rss = 300 * MIB
+    let rss = rssMib * MIB
     releaseAfterStart({
       log: { info: (line) => acts.push(line) },
       memory: () => ({ rss, heapTotal: heapMib * MIB }),
@@ -137,12 +139,13 @@ t.test('a start releases its memory once if the heap is large', async (t) => {
       },
       trim: () => {
         acts.push('trim')
-        rss = 180 * MIB
+        rss = 100 * MIB
       },
     })
     return acts
   }
-  const line = 'memory: resident memory reduced from 300 to 180 MiB, after the start'
-  t.strictSame(run(32), ['collect', 'trim', line])
-  t.strictSame(run(31), [])
+  const line = 'memory: resident memory reduced from 150 to 100 MiB, after the start'
+  t.strictSame(run(32, 150), ['collect', 'trim', line])
+  t.strictSame(run(31, 150), [])
+  t.strictSame(run(31, 160), ['collect', 'trim', line.replace('150', '160')], 'large zones')
 })
