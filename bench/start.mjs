@@ -1,6 +1,6 @@
 // What a start costs: commands to their end, servers to their start-up lines; what servers have in memory then, and
 // 1.5 s later.
-//   node bench/start.mjs [OTHER_ROOT] [ROUNDS] [CASE]
+//   node bench/start.mjs [OTHER_ROOT|-] [ROUNDS] [CASE]
 // OTHER_ROOT: another built checkout, started in turn with this one; each round has a ratio of its own. CASE: how the names of
 // those to be measured begin. Linux.
 import { spawn, spawnSync } from 'node:child_process'
@@ -14,7 +14,7 @@ import { median } from './median.mjs'
 
 const here = fileURLToPath(new URL('..', import.meta.url))
 const [other, rounds = '7', chosen = ''] = process.argv.slice(2)
-const roots = other === undefined ? [here] : [here, resolve(other)]
+const roots = other === undefined || other === '-' ? [here] : [here, resolve(other)]
 const directory = mkdtempSync(join(tmpdir(), 'sextant-start-'))
 /** Ticks of /proc are hundredths of a second. */
 const MS_PER_TICK = 10
@@ -38,6 +38,7 @@ writeFileSync(join(directory, 'kuadrant'), KUADRANT)
 
 const ZONES = 5000
 const BLOCKS = 1000
+const RECORDS = 20_000
 const zoneText = (zone, names) =>
   `$ORIGIN ${zone}\n$TTL 300\n@ SOA ns1 admin 1 3600 600 86400 60\n@ NS ns1\nns1 A 192.0.2.1\n${names}`
 const addresses = (count) =>
@@ -74,6 +75,34 @@ const LARGE = {
     if (!existsSync(file)) writeFileSync(file, zoneText('example.org.', addresses(1_000_000)))
     return 'example.org:0 {\n bind 127.0.0.1\n file large\n}\n'
   },
+  kept() {
+    LARGE.names()
+    return 'example.org:0 {\n bind 127.0.0.1\n file large {\n  snapshot kept-zone\n }\n}\n'
+  },
+  manifests() {
+    writeRecords()
+    return KUADRANT.replace('manifests records', 'manifests many')
+  },
+}
+
+/** RECORDS records of four endpoints, 1 000 in a file, in flow style. */
+function writeRecords() {
+  if (existsSync(join(directory, 'many'))) return
+  mkdirSync(join(directory, 'many'))
+  const head = 'apiVersion: kuadrant.io/v1alpha1\nkind: DNSRecord\n'
+  const codes = ['US', 'GEO-EU', '*', 'GEO-AS']
+  for (let file = 0; file < RECORDS / 1000; file++) {
+    const records = Array.from({ length: 1000 }, (_, i) => {
+      const host = `h${file * 1000 + i}.k.example.com`
+      const endpoints = codes.map((code, at) => {
+        const properties = `[{ name: weight, value: "${60 - at * 10}" }, { name: geo-code, value: "${code}" }]`
+        return `    - { dnsName: ${host}, recordType: A, recordTTL: 60, setIdentifier: s${at}, targets: [192.0.${at}.${i % 250}], providerSpecific: ${properties} }\n`
+      })
+      const metadata = `metadata: { name: r${file * 1000 + i}, namespace: ns }\n`
+      return `${head}${metadata}spec:\n  rootHost: ${host}\n  endpoints:\n${endpoints.join('')}`
+    })
+    writeFileSync(join(directory, `many/f${file}.yaml`), records.join('---\n'))
+  }
 }
 const SETTLED_MS = 1500
 
@@ -130,6 +159,8 @@ const cases = {
   'zones, 5 000 of 12 records': server('zones'),
   'blocks, 1 000 with a zone': server('blocks'),
   'names, a million': server('names'),
+  'snapshot, a million names': server('kept'),
+  'records, 20 000 in manifests': server('manifests'),
 }
 
 for (const [name, run] of Object.entries(cases)) {
@@ -146,7 +177,7 @@ for (const [name, run] of Object.entries(cases)) {
     const values = measured.map((runs) => runs.map((one) => one[key]))
     const texts = values.map((one) => median(one).toFixed(0).padStart(6))
     const ratios = values[0].map((value, i) => value / (values[1]?.[i] ?? value))
-    const ratio = other === undefined ? '' : `  ${median(ratios).toFixed(2)} of it`
+    const ratio = roots.length === 1 ? '' : `  ${median(ratios).toFixed(2)} of it`
     console.log(`${name.padEnd(26)} ${key.padEnd(12)} ${texts.join(' against ')}${ratio}`)
   }
 }
