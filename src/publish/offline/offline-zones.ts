@@ -75,7 +75,7 @@ export class OfflineZones {
     return records.filter(this.#isOf(apex))
   }
 
-  /** Tells whether the zone `apex` of the block has a record. */
+  /** Returns whether the zone `apex` of the block has a record. */
   #isOf(apex: Uint8Array): (record: StoredRecord) => boolean {
     const ownership = this.#ownership()
     const zone = { apex, key: nameKey(apex) }
