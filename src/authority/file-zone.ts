@@ -1,47 +1,22 @@
 import { type Clock, systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
-import { findPlaceFault } from '../base/persist/state-file.ts'
-import { logWriteFault } from '../base/persist/write-schedule.ts'
 import { plural } from '../base/plural.ts'
-import { runInSlices, runWhole } from '../base/slices.ts'
-import { statIfAny } from '../base/stat.ts'
+import { runWhole } from '../base/slices.ts'
 import type { Logger } from '../base/telemetry/log.ts'
 import { printName } from '../dns/name/name.ts'
 import type { CheckReport } from '../plugin/description.ts'
 import { ZoneReader } from '../zone/image/reader.ts'
-import { countShared } from '../zone/image/shared-weight.ts'
-import { ZoneAnswerer } from '../zone/lookup/answer.ts'
+import type { ZoneAnswerer } from '../zone/lookup/answer.ts'
 import type { SignatureReport } from '../zone/zonefile/check-signatures.ts'
-import { readFileSnapshot, SNAPSHOT_OCTETS_MIN } from '../zone/zonefile/file-snapshot.ts'
 import type { ImageLoad } from '../zone/zonefile/image-load.ts'
 import { haveChanged, loadZone, type ZoneLoadOptions } from '../zone/zonefile/load.ts'
 import { loadWithoutPause } from '../zone/zonefile/load-in-thread.ts'
 import { type FileStamp, hasOtherSize } from '../zone/zonefile/text.ts'
+import { answererOf, nextVersion, type VersionMemory } from './version-memory.ts'
+import type { ZoneFileSnapshot } from './zone-file-snapshot.ts'
 
 /** Faults logged per invalid version; `sextant check` lists all. */
 const LOGGED_ERRORS_MAX = 10
-
-/** Number of the last version: each version of each zone has its own number. */
-let lastVersion = 0
-
-export function nextVersion(): number {
-  return ++lastVersion
-}
-
-/** A version of a zone that is sent to other threads, which read the same memory. */
-export interface VersionMemory {
-  readonly version: number
-  readonly buffer: SharedArrayBuffer
-}
-
-/**
- * Returns an answerer for one version. `nsInAuthority`: as CoreDNS's file plugin does, unless
- * `minimal` removes it.
- */
-export function answererOf(reader: ZoneReader, nsInAuthority: boolean): ZoneAnswerer {
-  countShared(reader.handle.buffer)
-  return new ZoneAnswerer(reader, undefined, { apexNsInAuthority: nsInAuthority })
-}
 
 /** Options of the conversion of a zone's file to a version. */
 export interface FileZoneOptions {
@@ -76,10 +51,8 @@ export class FileZone {
   faults: readonly InputError[] = []
   /** Report on the version in force. */
   signatures: SignatureReport | undefined
-  /** File that keeps the last version for the next start, if the zone file is large; '' = none. */
-  snapshot = ''
-  /** Why the snapshot cannot be written; '' = it can. */
-  snapshotFault = ''
+  /** Keeps the last version for the next start, if the zone file is large; undefined = it is not kept. */
+  snapshot: ZoneFileSnapshot | undefined
   readonly #options: FileZoneOptions
   /** The files that the last attempt read, valid or not. */
   #files: readonly FileStamp[] = []
@@ -100,7 +73,9 @@ export class FileZone {
    * it is in force. A MissingFileError means that the file does not exist (yet).
    */
   async load(): Promise<readonly InputError[]> {
-    const load = (await this.#resume()) ?? (await this.#read({}))
+    const { path, zone: apex, snapshot } = this
+    const { isWhole } = this.#options
+    const load = (await snapshot?.resume({ path, apex, isWhole })) ?? (await this.#read({}))
     this.#files = load.files
     this.faults = this.#settle(load)
     return this.faults
@@ -137,36 +112,12 @@ export class FileZone {
   #read(options: ZoneLoadOptions): Promise<ImageLoad> {
     const { clock, isWhole } = this.#options
     const all = { ...options, nowSeconds: secondsOf(clock), memoryMax: 'left' as const, isWhole }
-    const snapshot = this.snapshot === '' ? undefined : this.snapshot
-    const job = { path: this.path, apex: this.zone, options: all, snapshot }
-    const onSnapshot = (fault: string): void => this.#noteSnapshot(fault)
-    return loadWithoutPause(job, clock, { onSnapshot })
-  }
-
-  /** Returns what the snapshot keeps, if the file has not changed since; undefined = the file must be loaded. */
-  async #resume(): Promise<ImageLoad | undefined> {
-    const { snapshot, path, zone: apex } = this
-    const { clock, isWhole, log } = this.#options
-    const octets = statIfAny(path)?.size ?? 0
-    if (snapshot === '' || octets < SNAPSHOT_OCTETS_MIN) return undefined
-    this.#noteSnapshot(findPlaceFault(snapshot))
-    const startMs = clock.monotonic()
-    const found = await runInSlices(readFileSnapshot(snapshot, { path, apex, isWhole }), clock)
-    if (found === undefined) log.info(`there is no snapshot ${snapshot} yet`)
-    else if (found.kind === 'refused') {
-      log.warning(`snapshot ${snapshot} is not used: ${found.reason}`)
-    } else {
-      const seconds = ((clock.monotonic() - startMs) / 1000).toFixed(2)
-      log.info(`snapshot ${snapshot} loaded in ${seconds} s: zone ${this.zoneText} ${found.serial}`)
-      return found
+    const { snapshot } = this
+    const job = { path: this.path, apex: this.zone, options: all, snapshot: snapshot?.path }
+    const onSnapshot = (fault: string): void => {
+      if (!this.#stopped) snapshot?.note(fault)
     }
-    return undefined
-  }
-
-  #noteSnapshot(fault: string): void {
-    if (this.#stopped) return
-    logWriteFault(this.#options.log, `snapshot ${this.snapshot}`, this.snapshotFault, fault)
-    this.snapshotFault = fault
+    return loadWithoutPause(job, clock, { onSnapshot })
   }
 
   #settle(load: ImageLoad): readonly InputError[] {

@@ -8,9 +8,9 @@ import type { SetupContext } from '../plugin/directive.ts'
 import { type SetKey, type VersionSource, ZONE_VERSIONS } from '../xfr/zone-versions.ts'
 import { imageVersionOf, ZoneReader } from '../zone/image/reader.ts'
 import type { SignatureReport } from '../zone/zonefile/check-signatures.ts'
-import { answererOf, type VersionMemory } from './file-zone.ts'
 import { FileZoneTable, type ServedZone } from './file-zones.ts'
-import { SignatureWatch } from './signature-watch.ts'
+import type { SignatureWatch } from './signature-watch.ts'
+import { answererOf, type VersionMemory } from './version-memory.ts'
 
 /** A zone in the form that is sent to other threads. */
 interface PublishedZone {
@@ -65,7 +65,9 @@ export class ThreadedFileZones {
   /** See `FileZoneOptions`. False if the directive `minimal` would remove the records again. */
   readonly nsInAuthority: boolean
 
-  readonly #watch: SignatureWatch
+  /** Undefined before the start, and in data threads. */
+  #watch: SignatureWatch | undefined
+  #isStopped = false
   readonly #directive: string
   readonly #events: () => EventLog | undefined
   #owned: readonly OwnedZone[] = []
@@ -74,17 +76,29 @@ export class ThreadedFileZones {
   constructor(c: SetupContext, directive: string) {
     this.#directive = directive
     this.#events = () => c.resources.find(EventLog, '')
-    const watch = new SignatureWatch(c)
-    this.#watch = watch
     this.part = {
       status: () => ({ zones: this.#owned.map((zone) => statusOf(zone, directive)) }),
-      problems: () => [watch.problemGroup(`${directive} ${placeOf(c.block)}`)],
-      start: () => watch.start(c.timers),
-      stop: () => watch.stop(),
+      problems: () => {
+        const group = this.#watch?.problemGroup(`${directive} ${placeOf(c.block)}`)
+        return group === undefined ? [] : [group]
+      },
+      start: () => this.#startWatch(c),
+      stop: () => {
+        this.#isStopped = true
+        this.#watch?.stop()
+      },
     }
     this.nsInAuthority = !c.block.directives.includes('minimal')
     this.#versions = c.block.shared.acquire(ZONE_VERSIONS).source()
     this.#broadcast = c.broadcast<ZoneChanges>((changes) => this.#follow(changes))
+  }
+
+  async #startWatch(c: SetupContext): Promise<void> {
+    const { SignatureWatch } = await import('./signature-watch.ts')
+    if (this.#isStopped) return
+    this.#watch = new SignatureWatch(c)
+    this.#watch.start(c.timers)
+    this.#watch.follow(this.#owned)
   }
 
   /**
@@ -98,7 +112,7 @@ export class ThreadedFileZones {
     for (const zone of zones) this.#note(zone, changed, loaded)
     const gone = this.#published.size === zones.length ? [] : this.#forgetAllBut(zones)
     this.#noteVersions(loaded)
-    this.#watch.follow(zones)
+    this.#watch?.follow(zones)
     if (changed.length === 0 && gone.length === 0) return
     this.table.change(changed, gone)
     const changes = new Map<string, PublishedZone | undefined>()

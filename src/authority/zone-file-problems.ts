@@ -1,4 +1,3 @@
-import { problemsOfFile } from '../base/persist/state-file.ts'
 import { plural } from '../base/plural.ts'
 import { type ProblemGroup, type ProblemText, problemOf } from '../base/telemetry/problems.ts'
 import type { FileZone } from './file-zone.ts'
@@ -11,10 +10,7 @@ export function groupOfZoneFiles(zones: Iterable<FileZone>, of: string): Problem
 
 /** Returns the snapshots that cannot be written. */
 export function groupsOfSnapshots(zones: Iterable<FileZone>): readonly ProblemGroup[] {
-  const loss = 'after a restart, the zone is read from its file'
-  return [...zones].flatMap(({ snapshot, snapshotFault }) => {
-    return problemsOfFile(snapshot, 'the snapshot', snapshotFault, loss)
-  })
+  return [...zones].flatMap(({ snapshot }) => snapshot?.problems ?? [])
 }
 
 function problemOfZone({ zoneText, path, serial, faults }: FileZone): ProblemText | undefined {

@@ -4,7 +4,6 @@ import type { CorefileSource } from '../server/corefile-source.ts'
 import { describe, Supervisor } from '../server/supervisor.ts'
 import { composeParts } from './compose.ts'
 import { chooseCorefile } from './corefile.ts'
-import { exampleLines } from './example-lines.ts'
 import { releaseMemoryAfterStart } from './memory-release.ts'
 import type { Output } from './output.ts'
 import { collectYoungAlone, keepHeapYoung, lowerHelperThreads } from './process-settings.ts'
@@ -59,7 +58,10 @@ async function run(
   releaseMemoryAfterStart(log)
   if (args.quiet) return
   const lines = [...startLines(supervisor.plans), ...versionLines()]
-  if (args.examples) lines.push(...exampleLines(supervisor.plans))
+  if (args.examples) {
+    const { exampleLines } = await import('./example-lines.ts')
+    lines.push(...exampleLines(supervisor.plans))
+  }
   for (const line of lines) output.print(escapeControls(line))
 }
 

@@ -4,7 +4,6 @@ import type { AdminSite } from '../plugin/admin.ts'
 import type { AnswerExplainer } from '../plugin/answer-explainer.ts'
 import type { CheckReport, DirectivePart, OfflineLoad } from '../plugin/description.ts'
 import type { BlockConfig, CorefileView } from '../plugin/directive.ts'
-import { findHttpConflicts } from './http-conflicts.ts'
 import { type ListenPlan, planListeners } from './listen-plan.ts'
 import {
   chargeTo,
@@ -125,10 +124,11 @@ export class Instance {
 
   /** Runs the validations of `sextant check`; returns the faults. */
   async check(report: CheckReport): Promise<InputError[]> {
+    // Only `check` needs these.
+    const { findHttpConflicts } = await import('./http-conflicts.ts')
+    const { describeUnlimited } = await import('./unlimited-blocks.ts')
     const conflicts = findHttpConflicts(this.#registrations, this.plans)
     for (const warning of conflicts.warnings) report.warn(warning)
-    // Only `check` needs it.
-    const { describeUnlimited } = await import('./unlimited-blocks.ts')
     const unlimited = describeUnlimited(this.configs)
     if (unlimited !== '') report.foresee(unlimited)
     const errors = [...conflicts.faults]

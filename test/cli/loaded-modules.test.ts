@@ -114,10 +114,31 @@ t.test('a server loads what its Corefile names', async (t) => {
   t.ok(control!.modules.includes('plugins/whoami/whoami.js'), 'it was seen')
   for (const [i, loaded] of [control!, ...threads].entries()) {
     const name = i === 0 ? 'the control thread' : `data thread ${i}`
-    t.ok(loaded.modules.length <= 150, `${name}: ${loaded.modules.length} modules`)
+    t.ok(loaded.modules.length <= 148, `${name}: ${loaded.modules.length} modules`)
     t.strictSame(loaded.packages, [], `${name}: packages`)
     const others = [...CONTROL, 'records/', 'geo/', 'steering/', 'zone/image/', 'plugins/file/']
     t.strictSame(foldersOf(loaded, others), [], name)
+  }
+})
+
+t.test('a data thread of zone files loads neither their scanner nor snapshots', async (t) => {
+  const zone = '@ 60 SOA a b 1 2 3 4 5\n@ 60 NS a\na 60 A 192.0.2.1\n'
+  const files = { 'zones/db.example.org': zone, 'db.example.net': zone }
+  const corefile = `.:{PORT} {
+  bind 127.0.0.1
+  multisocket 1
+  auto {
+    directory zones
+  }
+  file db.example.net example.net
+}
+`
+  const [control, ...threads] = await loadedByServer(t, corefile, files)
+  t.strictSame(foldersOf(control!, ['zone/zonefile/', 'zone/snapshot/']), ['zone/zonefile/'])
+  for (const loaded of threads) {
+    t.ok(loaded.modules.includes('authority/threaded-file-zones.js'), 'it was seen')
+    t.ok(loaded.modules.length <= 155, `${loaded.modules.length} modules`)
+    t.strictSame(foldersOf(loaded, [...CONTROL, 'dns/rdata/', 'authority/file-zone.js']), [])
   }
 })
 

@@ -113,8 +113,11 @@ export class Auto {
       nsInAuthority: this.#served.nsInAuthority,
       isWhole,
     })
-    if (this.snapshots !== '')
-      inserted.snapshot = join(this.snapshots, fileNameOf(inserted.zoneText))
+    if (this.snapshots !== '') {
+      const { ZoneFileSnapshot } = await import('../../authority/zone-file-snapshot.ts')
+      const path = join(this.snapshots, fileNameOf(inserted.zoneText))
+      inserted.snapshot = new ZoneFileSnapshot(path, { clock, log })
+    }
     this.#zones.set(key, inserted)
     return this.#load(inserted)
   }

@@ -1,14 +1,16 @@
 import { resolve } from 'node:path'
-import { checkZoneFile } from '../../authority/file-zone.ts'
 import { FileZones } from '../../authority/file-zones.ts'
 import { claimSnapshot } from '../../authority/snapshot-files.ts'
 import { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
 import { findWholeZones } from '../../authority/whole-zone.ts'
-import { InputError } from '../../base/errors.ts'
-import { runWhole } from '../../base/slices.ts'
+import type { Position } from '../../base/errors.ts'
 import { guarding } from '../../base/telemetry/guard.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
-import { NO_FALLTHROUGH, scanFallthrough } from '../../plugin/arguments/fallthrough.ts'
+import {
+  type Fallthrough,
+  NO_FALLTHROUGH,
+  scanFallthrough,
+} from '../../plugin/arguments/fallthrough.ts'
 import { nextOnce } from '../../plugin/arguments/once.ts'
 import { scanPattern } from '../../plugin/arguments/pattern.ts'
 import { scanReload } from '../../plugin/arguments/reload.ts'
@@ -17,9 +19,9 @@ import { placeOf } from '../../plugin/block-place.ts'
 import type { CheckHook, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { ZoneSet } from '../../zone/lookup/zone-set.ts'
-import { Auto } from './auto.ts'
+import type { Auto } from './auto.ts'
 import { DEFAULT_PATTERN, FilePattern } from './file-pattern.ts'
-import { type FoundZone, findZoneFiles } from './walk.ts'
+import type { FoundZone } from './walk.ts'
 
 const RELOAD_MS_DEFAULT = 60_000
 const PROPERTIES = ['directory', 'reload', 'snapshot', 'fallthrough', 'upstream']
@@ -30,7 +32,7 @@ export const auto: Directive = {
   setup: (c) => {
     const config = scanConfig(c)
     const served = new ThreadedFileZones(c, 'auto')
-    const { directory, pattern, position, fallthrough, origins, reloadMs } = config
+    const { directory, pattern, fallthrough, origins, reloadMs } = config
     const options = {
       name: 'auto',
       table: served.table,
@@ -44,44 +46,61 @@ export const auto: Directive = {
         zones: found.map(({ zone }) => zone),
       })
     }
-    const check: CheckHook = (report) => {
-      const warnHere = (text: string): void => report.warn(new InputError(position, text))
-      const found = [
-        ...(runWhole(findZoneFiles(directory, pattern, warnHere)) ?? new Map()).values(),
-      ]
-      const isWhole = isWholeAmong(found)
-      return found.flatMap(({ path, zone }) => {
-        return checkZoneFile(path, zone, { isWhole: isWhole(zone) }, report)
-      })
+    const check: CheckHook = async (report) => {
+      const { checkFiles } = await import('./check-files.ts')
+      return checkFiles(config, isWholeAmong, report)
     }
-    const zones = new Auto(served, { directory, pattern, clock: c.clock, log: c.log, isWholeAmong })
-    let stop: (() => void) | undefined
+    let zones: Auto | undefined
+    let stopWalks = (): void => {}
+    let isStopped = false
+    /** Only the control thread needs it, so it is not loaded before. */
+    const open = async (): Promise<Auto | undefined> => {
+      const { Auto } = await import('./auto.ts')
+      const { clock, log } = c
+      if (!isStopped) zones = new Auto(served, { directory, pattern, clock, log, isWholeAmong })
+      return zones
+    }
     const start = async (): Promise<void> => {
-      zones.snapshots = config.snapshots
-      await zones.walk()
-      if (reloadMs === 0) return
+      const auto = await open()
+      if (auto === undefined) return
+      auto.snapshots = config.snapshots
+      await auto.walk()
+      if (reloadMs === 0 || isStopped) return
       const guarded = guarding(c.log, `Searching zones in ${directory}`)
-      stop = c.timers.every(reloadMs, () => void guarded(() => zones.walk()))
+      stopWalks = c.timers.every(reloadMs, () => void guarded(() => auto.walk()))
     }
     const part: DirectivePart = {
       handler: (next) => new FileZones(next, options),
       answers: true,
       check,
-      problems: () => zones.problemGroups(`auto ${placeOf(c.block)}`),
+      problems: () => zones?.problemGroups(`auto ${placeOf(c.block)}`) ?? [],
       offline: async ({ answers }) => {
-        if (answers) await zones.walk()
+        if (answers) await (await open())?.walk()
       },
       start,
       stop: () => {
-        stop?.()
-        zones.stop()
+        isStopped = true
+        stopWalks()
+        zones?.stop()
       },
     }
     return [served.part, part]
   },
 }
 
-function scanConfig(c: SetupContext) {
+interface AutoConfig {
+  readonly origins: readonly Uint8Array[]
+  readonly directory: string
+  /** Of `directory`. */
+  readonly position: Position
+  readonly pattern: FilePattern
+  readonly reloadMs: number
+  readonly fallthrough: Fallthrough
+  /** Directory of the snapshots; '' = none. */
+  readonly snapshots: string
+}
+
+function scanConfig(c: SetupContext): AutoConfig {
   const d = c.dispenser
   let origins: readonly Uint8Array[] = []
   let directory = ''

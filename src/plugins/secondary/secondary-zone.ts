@@ -1,5 +1,5 @@
-import { answererOf, nextVersion, type VersionMemory } from '../../authority/file-zone.ts'
 import type { OwnedZone } from '../../authority/threaded-file-zones.ts'
+import { answererOf, nextVersion, type VersionMemory } from '../../authority/version-memory.ts'
 import { assert } from '../../base/assert.ts'
 import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'

@@ -2,7 +2,6 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../base/assert.ts'
 import { runInBackground } from '../../base/background-thread.ts'
 import { runWhole } from '../../base/slices.ts'
-import { writeFileSnapshot } from './file-snapshot.ts'
 import { type ImageJob, loadImage } from './image-load.ts'
 import { toMessage } from './load-in-thread.ts'
 
@@ -15,6 +14,7 @@ const message = toMessage(runWhole(loadImage(job)))
 port.postMessage(message)
 if ('path' in job && job.snapshot !== undefined && message.kind === 'loaded') {
   const { path, apex, options, snapshot } = job
+  const { writeFileSnapshot } = await import('./file-snapshot.ts')
   let fault = ''
   try {
     writeFileSnapshot(snapshot, { path, apex, isWhole: options.isWhole ?? true }, message)
