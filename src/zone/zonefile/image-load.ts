@@ -12,9 +12,10 @@ import {
   type ZoneLoad,
   type ZoneLoadOptions,
 } from './load.ts'
+import { memoryLeft, memoryProblem } from './memory-need.ts'
 import { type PlainRecordLog, readLog } from './record-log.ts'
 import { ZoneScanner } from './scanner.ts'
-import type { FileStamp } from './text.ts'
+import type { FileStamp, ZoneText } from './text.ts'
 
 /** Loads a zone file. */
 interface FileJob {
@@ -106,29 +107,40 @@ function* loadFile(job: FileJob): Generator<void, ImageLoad | ZoneLoad> {
   const { path, apex, options } = job
   const source = readZone(path, options)
   if (!('text' in source)) return source
+  return (yield* loadPlainFile(job, source)) ?? (yield* loadZoneText(source, apex, options))
+}
+
+/** Returns undefined if all records must be loaded. Its own function: its image must not be kept then. */
+function* loadPlainFile(job: FileJob, source: ZoneText): Generator<void, ImageLoad | undefined> {
+  const { apex, options } = job
   const { records, owners } = countEntries(source.text)
   const namesCheckedMax = options.namesCheckedMax ?? NAMES_CHECKED_MAX
-  if (records > namesCheckedMax) {
-    const image = new ZoneImage({ names: owners })
-    const sink = new DirectSink(apex, image, options.unlessSerial ?? -1)
-    const scanner = new ZoneScanner(apex, sink, options)
-    yield* scanner.scan(source)
-    const { texts: files, errors, warnings } = scanner
-    if (sink.isKnown) return { kind: 'unchanged', files }
-    if (sink.finish() && sink.recordCount > namesCheckedMax) {
-      return errors.length > 0
-        ? { kind: 'failed', errors, files }
-        : plain(job, sink, warnings, files)
-    }
+  if (records <= namesCheckedMax) return undefined
+  // Asked now: the image is not needed any more if all records are loaded.
+  const memoryMax = options.memoryMax === 'left' ? memoryLeft() : options.memoryMax
+  const sink = new DirectSink(apex, new ZoneImage({ names: owners }), options.unlessSerial ?? -1)
+  const scanner = new ZoneScanner(apex, sink, options)
+  yield* scanner.scan(source)
+  const { texts: files, errors, warnings } = scanner
+  if (sink.isKnown) return { kind: 'unchanged', files }
+  if (!sink.finish() || sink.recordCount <= namesCheckedMax) {
+    const problem = memoryProblem(source, memoryMax, true)
+    return problem && { kind: 'failed', errors: [problem], files: [] }
   }
-  return yield* loadZoneText(source, apex, options)
+  return errors.length > 0 ? { kind: 'failed', errors, files } : plain(job, sink, warnings, files)
 }
 
 function* loadTransfer(job: LogJob): Generator<void, ImageLoad | ZoneLoad> {
   const { log, nowSeconds } = job
+  return (yield* loadPlainTransfer(job)) ?? (yield* loadLog(log, nowSeconds))
+}
+
+/** As `loadPlainFile`. */
+function* loadPlainTransfer(job: LogJob): Generator<void, ImageLoad | undefined> {
+  const { log } = job
   const sink = new DirectSink(log.zone, newImage(log.ownerCount, log.octetCount), -1)
   yield* readLog(log, sink)
-  return sink.finish() ? plain(job, sink, [], []) : yield* loadLog(log, nowSeconds)
+  return sink.finish() ? plain(job, sink, [], []) : undefined
 }
 
 /** Returns the load of a zone that no check of all records complains of, and that is not signed. */

@@ -92,6 +92,23 @@ t.test('a zone is loaded straight into the image as by way of all its records', 
   t.ok(plainCount > 50, `${plainCount}`)
 })
 
+const MEMORY_MAX = 6 * 2 ** 20
+const MEMORY = [
+  { text: '', want: 'loaded' },
+  { text: 'name-39999.of.a.host A 192.0.2.1\n', want: 'loading the zone needs about 8 MiB' },
+]
+for (const { text, want } of MEMORY) {
+  t.test(`${want}, if ${JSON.stringify(text)} follows`, async (t) => {
+    const path = join(t.testdir({}), 'db')
+    const names = Array.from({ length: 40_000 }, (_, i) => `name-${i}.of.a.host A 192.0.2.1\n`)
+    writeFileSync(path, HEAD + names.join('') + text)
+    const options = { namesCheckedMax: 10, memoryMax: MEMORY_MAX }
+    const load = runWhole(loadImage({ path, apex, options }))
+    t.match(load.kind === 'failed' ? load.errors[0]!.print() : load.kind, want)
+    if (load.kind === 'failed') t.strictSame(load.files, [], 'the next reload tries again')
+  })
+}
+
 const COUNTS = [
   { text: '', want: [0, 0] },
   { text: HEAD, want: [3, 1] },
