@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { collectProblems } from '../../src/base/telemetry/problems.ts'
@@ -70,6 +78,26 @@ t.test('file: the next start serves the snapshot, unless the file has changed', 
   t.strictSame(changed.log(), [`[WARNING] plugin/file: snapshot ${snapshot} is not used: ${why}`])
   t.equal(await changed.address(), 'c0000203')
   await until(() => readFileSync(snapshot).includes('"serial":3'), 'its snapshot')
+})
+
+t.test('file: a reload during a load waits, and the newest version is served', async (t) => {
+  const directory = t.testdir({ db: text(1) })
+  backdate(directory)
+  const db = join(directory, 'db')
+  const { timers, address, log } = await start(t, `file ${db} {\n reload 1s\n}`)
+  const lines = log().length
+  writeFileSync(db, text(2))
+  await timers.advance(1000)
+  // The load of version 2 is under way: this tick does nothing.
+  writeFileSync(`${db}.next`, text(3))
+  renameSync(`${db}.next`, db)
+  await timers.advance(1000)
+  t.equal(await address(), 'c0000201')
+  await until(() => log().length > lines, 'the end of the load')
+  await timers.advance(1000)
+  await until(async () => (await address()) === 'c0000203', 'the newest version')
+  const faults = log().filter((line) => !line.startsWith('[INFO]'))
+  t.strictSame(faults, [])
 })
 
 t.test('file: a small file has no snapshot', async (t) => {
