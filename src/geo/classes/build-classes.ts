@@ -1,7 +1,8 @@
 import { type ClassTrieData, composeTop } from '../class-trie.ts'
 import type { GeoCode } from '../code.ts'
+import type { Location } from '../location.ts'
 import type { Database } from '../mmdb/database.ts'
-import { readCodes, readLocation } from '../mmdb/schema.ts'
+import { CodesReader, readLocation } from '../mmdb/schema.ts'
 import type { Net } from '../net.ts'
 import { FactsPool, UNKNOWN_FACTS } from './facts.ts'
 import { NO_ORDER, PointOrders, type PointSet } from './point-orders.ts'
@@ -77,13 +78,23 @@ function factsOfEntries(
   pool: FactsPool,
   readsCoordinates: boolean,
 ): (entry: number) => number {
-  const read = readsCoordinates ? readLocation : readCodes
-  database.data.boundReads()
+  const { data } = database
+  data.boundReads()
   const known = new Map<number, number>([[-1, UNKNOWN_FACTS]])
+  const codes = new CodesReader(data)
+  // Most entries without coordinates have the location of another one.
+  const factsOf = new Map<Location, number>()
+  const read = (entry: number): number => {
+    if (readsCoordinates) return pool.ofLocation(readLocation(data, entry))
+    const location = codes.read(entry)
+    const facts = factsOf.get(location) ?? pool.ofLocation(location)
+    factsOf.set(location, facts)
+    return facts
+  }
   return (entry) => {
     let facts = known.get(entry)
     if (facts === undefined) {
-      facts = pool.ofLocation(read(database.data, entry))
+      facts = read(entry)
       known.set(entry, facts)
     }
     return facts

@@ -94,6 +94,31 @@ export class DataSection {
     return -1
   }
 
+  /**
+   * Sets `found[i]` to what `find(offset, keys[i])` returns, for all keys in one pass. `keys` are different.
+   */
+  findEach(offset: number, keys: readonly string[], found: Int32Array): void {
+    found.fill(-1)
+    this.#resolve(offset)
+    if (this.#type !== ValueType.Map) return
+    const pairs = this.#boundedSize()
+    let at = this.#payload
+    this.#skipped = 0
+    for (let i = 0; i < pairs; i++) {
+      const value = this.#skip(at, 0)
+      const key = this.#indexOfText(at, keys)
+      if (key !== -1 && found[key] === -1) found[key] = value
+      at = this.#skip(value, 0)
+    }
+  }
+
+  /** Returns the offset of the value at `offset`, or of the one that it points to. -1 stays -1. */
+  targetOf(offset: number): number {
+    if (offset === -1) return -1
+    this.#readHeader(offset)
+    return this.#type === ValueType.Pointer ? this.#size : offset
+  }
+
   /** Returns the offset of the value at the end of a path of keys, or -1. */
   findPath(offset: number, ...keys: string[]): number {
     return keys.reduce((at, key) => (at === -1 ? -1 : this.find(at, key)), offset)
@@ -171,6 +196,18 @@ export class DataSection {
 
   #equalsText(offset: number, key: string): boolean {
     this.#resolve(offset)
+    return this.#isText(key)
+  }
+
+  /** Returns the index of the text at `offset`; -1 = it is none of `keys`. */
+  #indexOfText(offset: number, keys: readonly string[]): number {
+    this.#resolve(offset)
+    for (let i = 0; i < keys.length; i++) if (this.#isText(keys[i]!)) return i
+    return -1
+  }
+
+  /** True if the header that was read last is that of this text. */
+  #isText(key: string): boolean {
     if (this.#type !== ValueType.Text || this.#size !== key.length) return false
     for (let i = 0; i < key.length; i++) {
       if (this.#octet(this.#payload + i) !== key.charCodeAt(i)) return false

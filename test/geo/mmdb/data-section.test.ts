@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import t from 'tap'
 import { DataSection } from '../../../src/geo/mmdb/data-section.ts'
 
@@ -182,4 +183,35 @@ t.test('pointers in a loop or a tree of pointers end at once', async (t) => {
     ...new Array(500).fill([0x40, 0x1e, 0x04, 0x25, 0xf3]).flat(),
   )
   t.throws(() => wide.find(0, 'v'), /^x\.mmdb is corrupt/)
+})
+
+t.test('one pass finds the same values as a search for each key', async (t) => {
+  const KEYS = ['a', 'bb', 'b', 'asn', 'none']
+  const pair = fc.record({
+    key: fc.constantFrom('a', 'bb', 'b', 'asn', 'other', 'a1'),
+    isPointer: fc.boolean(),
+    value: fc.constantFrom(...VALUES.filter(({ octets }) => octets.length < 20)),
+  })
+  fc.assert(
+    fc.property(fc.array(pair, { maxLength: 12 }), (pairs) => {
+      // The texts that the keys of the map point to come before it.
+      const before: number[] = []
+      const map = [0xe0 | pairs.length]
+      for (const { key, isPointer, value } of pairs) {
+        if (isPointer) {
+          map.push(0x20 | (before.length >> 8), before.length & 0xff)
+          before.push(...text(key))
+        } else map.push(...text(key))
+        map.push(...value.octets)
+      }
+      const data = section(...before, ...map)
+      const found = new Int32Array(KEYS.length)
+      data.findEach(before.length, KEYS, found)
+      t.strictSame(
+        [...found],
+        KEYS.map((key) => data.find(before.length, key)),
+      )
+    }),
+    { numRuns: 200 },
+  )
 })

@@ -72,8 +72,11 @@ t.test('entries that share one large map are refused in a bounded time', async (
   const { locator } = createLocator(file, runJobInline)
   t.teardown(() => locator.close())
   await locator.open()
-  const classify = locator.classify([scanGeoCode('IE')!])
-  await t.rejects(classify, { name: 'InputError', message: /too many entries/ }, 'at a start')
+  const codes = [scanGeoCode('IE')!]
+  const points = [[{ text: '53,-6', latitude: 53, longitude: -6 }]]
+  const classify = locator.classify(codes, points)
+  await t.rejects(classify, { name: 'InputError', message: /too many entries/ }, 'with coordinates')
+  await t.resolves(locator.classify(codes), 'codes are read once from what entries share')
 })
 
 t.test('metadata can not break what prints it', async (t) => {
