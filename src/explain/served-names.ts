@@ -77,6 +77,7 @@ export class ServedNames {
     after: ComparedBlock | undefined,
   ): Promise<readonly [before: ServedNames, after: ServedNames]> {
     const table = new SteeringTable({ locator, random: new Random(0), onError: () => {} })
+    table.gather()
     const names: Names = new Map()
     const store = storeIn(names)
     const health = zones.configuredHealth

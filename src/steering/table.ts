@@ -59,6 +59,8 @@ export class SteeringTable {
   #unmatched: ReadonlySet<string> = new Set()
   readonly #builtListeners = new Set<() => void>()
   #closed = false
+  /** See `gather`. */
+  #isGathering = false
 
   constructor(options: SteeringOptions) {
     this.#options = options
@@ -152,11 +154,20 @@ export class SteeringTable {
   }
 
   /**
+   * Announces many sets, composed over several ticks: the trie is not built for the first few codes, but once, when
+   * the caller calls `refresh` or `built`.
+   */
+  gather(): void {
+    this.#isGathering = true
+  }
+
+  /**
    * Ensures that the trie distinguishes all codes and points that were composed so far. If it does not,
    * another thread builds a new trie, while queries use the old one. Call it after a batch of
    * `compose`; otherwise it runs at the end of the current tick.
    */
   refresh(): void {
+    this.#isGathering = false
     this.#rebuildIfDue()
     // A thread that has the policy does not request its classes again, so notify only when they are
     // ready.
@@ -242,7 +253,7 @@ export class SteeringTable {
   }
 
   #queueRefresh(): void {
-    if (this.#refreshQueued) return
+    if (this.#refreshQueued || this.#isGathering) return
     this.#refreshQueued = true
     queueMicrotask(() => {
       this.#refreshQueued = false

@@ -49,6 +49,22 @@ t.test('a forgotten refresh happens by itself', async (t) => {
   t.same(choose(table, words, CLIENTS.country), [0])
 })
 
+t.test('sets that are gathered over several ticks are built once', async (t) => {
+  const locator = new NetLocator()
+  const { table } = createTable(locator)
+  table.gather()
+  for (const code of ['GEO-NA', 'US', 'US-CA']) {
+    table.compose(candidates([{ code }, { code: '*' }]), RRType.A)
+    await new Promise((resume) => setImmediate(resume))
+  }
+  t.equal(locator.classified, 0)
+  await table.built()
+  t.equal(locator.classified, 1)
+  table.compose(candidates([{ code: 'DE' }, { code: '*' }]), RRType.A)
+  await Promise.resolve()
+  t.equal(locator.classified, 2, 'later ones are built by themselves again')
+})
+
 t.test('waiting callers continue once the classes have the codes composed by then', async (t) => {
   const locator = new NetLocator()
   locator.isSlow = true

@@ -141,6 +141,7 @@ export class OfflineZones {
     const drains = lines.map(({ drain }) => drain)
     const health = this.#withDrains((await this.read()).health, drains)
     const zones = new Map<string, RecordZone>()
+    table.gather()
     for (const apex of this.options.zones) {
       const key = nameKey(apex)
       if (zones.has(key)) continue

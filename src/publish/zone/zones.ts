@@ -172,6 +172,7 @@ export class PublishedZones {
       void this.#guarded(() => this.#takeHealth(keys))
     })
     const stopWatching = ownership.onChange((zone) => this.#moveRecords(zone))
+    this.#parts.table.gather()
     await runInSlices(this.#fill([...source.records()]), this.#parts.clock)
     this.#leftovers.collect()
     this.#dropLeftovers(source)
