@@ -4,11 +4,12 @@ import { AnswerCursor } from '../../dns/message/answer-cursor.ts'
 import { HeaderFlag } from '../../dns/message/header.ts'
 import type { ResourceRecord } from '../../dns/message/message.ts'
 import type { MessageHead } from '../../dns/message/parse-message.ts'
-import { equalNames } from '../../dns/name/name.ts'
+import { equalNames, printName } from '../../dns/name/name.ts'
 import { isSerialAfter } from '../../dns/serial.ts'
 import { OutsideNames } from '../../zone/zonefile/outside-names.ts'
 import { endsWithZone } from '../../zone/zonefile/owner.ts'
 import { type LoggedRecord, RecordLog } from '../../zone/zonefile/record-log.ts'
+import { OWNER_RECORDS_MAX } from '../../zone/zonefile/records.ts'
 import { type Holding, type TransferBudget, transferBudget } from './transfer-budget.ts'
 
 /** `rcode` of a fault that does not show what the primary has. */
@@ -321,6 +322,10 @@ export class TransferReader {
 
   #log(records: RecordLog, record: LoggedRecord, line: number): void {
     records.add(record, line)
+    if (records.runCount > OWNER_RECORDS_MAX) {
+      const owner = printName(record.owner)
+      throw new TransferFault(`${owner} has more than ${OWNER_RECORDS_MAX} records`)
+    }
     this.#budget.add(this.#holding, record.ownerOctets + record.rdataOctets + RECORD_OCTETS)
     this.#checkBudget()
   }

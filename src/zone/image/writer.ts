@@ -1,5 +1,6 @@
 import { assert } from '../../base/assert.ts'
 import { InputError } from '../../base/errors.ts'
+import { equalOctets } from '../../base/octets.ts'
 import { type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
 import { ARENA_OCTETS_MAX, Arena } from './arena.ts'
 import { ChainStore } from './chain-store.ts'
@@ -378,9 +379,7 @@ export class ZoneImage {
     const octets = words[entry.offset + L.ZONE_APEX_SIZE]! & 0xffff
     const at = (entry.offset + L.ZONE_APEX) * 4
     assert(name.qnameOctets - start === octets, 'owner ends with the apex')
-    for (let i = 0; i < octets; i++) {
-      assert(name.qname[start + i] === bytes[at + i], 'owner ends with the apex')
-    }
+    assert(equalOctets(name.qname, start, bytes, at, octets), 'owner ends with the apex')
     return name
   }
 

@@ -34,6 +34,8 @@ export class RecordLog {
   recordCount = 0
   /** Owners that are not the one before. */
   ownerCount = 0
+  /** Records of the last owner since another one. */
+  runCount = 0
   /** Octets of names, each once if its records follow each other, and of rdata. */
   octetCount = 0
   readonly #zone: Uint8Array
@@ -62,7 +64,9 @@ export class RecordLog {
     const chunk = this.#chunk
     let at = this.#used
     chunk[at++] = isSame ? SAME_OWNER : relative
+    this.runCount++
     if (!isSame) {
+      this.runCount = 1
       this.#ownerChunk = chunk
       this.#ownerAt = at
       this.#ownerOctets = relative
