@@ -86,10 +86,10 @@ async function loadInTurn(
   waiting--
   try {
     return await loadInThread(job, { onSnapshot, onEnd: end })
-  } catch {
+  } catch (error) {
     // `new Worker` throws if the system allows no more threads.
     end()
-    return undefined
+    return failed(error, job)
   }
 }
 
@@ -131,7 +131,7 @@ function failed(error: unknown, job: ImageJob): ImageLoad | undefined {
   } catch {
     // The same load of a file in this thread shows what is wrong. A log went with its thread.
     if ('path' in job) return undefined
-    const message = 'the thread that loads the zone ended early'
+    const message = 'the thread that loads the zone did not start, or ended early'
     return { kind: 'failed', errors: [new InputError(undefined, message, error)], files: [] }
   }
 }

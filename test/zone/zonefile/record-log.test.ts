@@ -124,3 +124,10 @@ t.test('a log of a zone that no image can have', async (t) => {
     t.match(load.kind === 'failed' && load.errors[0]?.print(), /has more than 65535 records/)
   }
 })
+
+t.test('a thread that cannot start, and took the log', async (t) => {
+  const job = { log: logOf([SOA]).finish(), nowSeconds: 0 }
+  for (const { buffer } of job.log.chunks) structuredClone(buffer, { transfer: [buffer] })
+  const load = await loadWithoutPause(job, systemClock, { octetsMin: 0 })
+  t.match(load.kind === 'failed' && load.errors[0]?.print(), /^the thread that loads the zone/)
+})
