@@ -76,7 +76,8 @@ export class Backlog {
   #findLate(count: number): void {
     const nowMs = this.#nowMs()
     if (count === BATCH) this.#fullMs = nowMs
-    else if (nowMs - this.#fullMs > CALM_MS) {
+    // The clock may have been set back.
+    else if (Math.abs(nowMs - this.#fullMs) > CALM_MS) {
       this.#setNoting(false)
       this.#fullBatches = 0
     }

@@ -104,6 +104,13 @@ for (const { bound, asked } of PLACES) {
     clock.aheadMs = 5000
     t.ok(await echoes(socket, 0), 'no batch was full for long: the backlog is over')
     t.ok(await echoes(socket, 0), 'the kernel notes no time')
+
+    flood(asked, owner.port, BACKLOG_BATCHES * BATCH)
+    await lanesOf(socket, BACKLOG_BATCHES * BATCH)
+    clock.aheadMs = -3_600_000
+    t.ok(await echoes(socket, 0), 'the clock was set back by an hour')
+    clock.aheadMs = MAX_AGE_MS + 1
+    t.ok(await echoes(socket, 0), 'the backlog is over nevertheless')
     socket.detach()
     owner.close()
   })
