@@ -18,7 +18,7 @@ export function keepHeapYoung(): void {
 /**
  * Lets each thread collect its young objects alone, which takes less than a millisecond. V8 divides this work among
  * helper threads and waits for them. While all processors are busy, the helpers get none: with two processors and two
- * busy processes, 90 % of the collections took at most 3.8 ms with helpers, and 0.4 ms without.
+ * busy processes, 90 % of the collections took at most 3.3 to 4.0 ms with helpers, and 0.3 to 1.9 ms without.
  */
 export function collectYoungAlone(): void {
   setFlagsFromString(OWN_COLLECTION_FLAG)
