@@ -33,10 +33,10 @@ interface MemoryReleaseParts {
 /**
  * Returns the memory of a flood of TCP connections, and of large data that was read, to the system. V8 collects the
  * closed sockets and the buffers of an idle process only after minutes, or never, and malloc keeps the memory that they
- * free, and that of threads which loaded a zone. This class releases both after connections fell from a peak of at least
- * 500 to less than a tenth, and stopped falling, and after the resident memory grew by at least 64 MiB, and stopped
- * growing. It does so at most once a minute. It does not collect a large heap, because that would block the control
- * thread for longer than 100 ms.
+ * free, and that of threads which loaded a zone. This class releases both after connections fell from a peak of at
+ * least 500 to less than a tenth, and stopped falling, and after the resident memory grew by at least 64 MiB, and
+ * stopped growing. It does so at most once a minute. It does not collect a large heap, because that would block the
+ * control thread for longer than 100 ms.
  */
 export class MemoryRelease {
   readonly #parts: MemoryReleaseParts
@@ -106,7 +106,7 @@ export class MemoryRelease {
 
 /** A heap of this size after the start has much garbage, if few objects live; octets. */
 const START_HEAP_MIN = 32 * MIB
-/** Resident memory after the start that the threads which loaded zones had a part in; octets. An empty server has 110 MiB. */
+/** More resident memory after the start has garbage of threads that loaded zones; octets. An empty server has 110 MiB. */
 const START_RSS_MIN = 160 * MIB
 
 interface StartReleaseParts {
