@@ -106,7 +106,7 @@ export class MemoryRelease {
 
 /** A heap of this size after the start has much garbage, if few objects live; octets. */
 const START_HEAP_MIN = 32 * MIB
-/** More resident memory after the start has garbage of threads that loaded zones; octets. An empty server has 110 MiB. */
+/** With more octets of resident memory after the start, much is garbage of threads that loaded zones. */
 const START_RSS_MIN = 160 * MIB
 
 interface StartReleaseParts {
