@@ -20,7 +20,7 @@ const RECORDS = `${t.testdir({ records: 'kind: List\n' })}/records`
 const VALUES = new Map(
   `
   SELECTOR... site:a | ID x | @SERVER @h | -conf f | --conf f | -dns.port 5 | -o json | -x ::1
-  -cookie-secrets f | --cookie-secrets f | -pidfile f | --pidfile f | -p 5 | -e a/b | -s lookup
+  -cookie-secrets f | --cookie-secrets f | -max-query-age 1s | --max-query-age 1s | -pidfile f | --pidfile f | -p 5 | -e a/b | -s lookup
   --manifests d | --records ${RECORDS} | --old-records ${RECORDS} | --new-conf f | --mmdb f
   --max-share 5% | --client ::1 | --subnet ::/0 | --seed 2 | --token-file f | --ca f | --file f
   --until 2h | --reason r | --actor a | --socket /s | -y k:c2VjcmV0 | +subnet ::1 | +time 9

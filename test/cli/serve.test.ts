@@ -58,7 +58,7 @@ t.test('start-up lines and process id are there, and TERM ends it well', async (
   t.match(
     server.output(),
     new RegExp(
-      `^\\[INFO\\] udp: .*\nexample\\.org\\.:${server.port} on 127\\.0\\.0\\.1\nSextant-\\d.*\n\\w+/\\w+, node v\\d.*, \\w+\n$`,
+      `^\\[INFO\\] udp: .*\n\\[INFO\\] memory: .*\nexample\\.org\\.:${server.port} on 127\\.0\\.0\\.1\nSextant-\\d.*\n\\w+/\\w+, node v\\d.*, \\w+\n$`,
     ),
   )
   t.equal(readFileSync(pidfile, 'utf8'), `${server.process.pid}\n`)
