@@ -13,7 +13,7 @@ import { write } from './peers/files.mjs'
 import { saturate } from './peers/load.mjs'
 import { composeMmdb } from './peers/mmdb.mjs'
 import { freePort } from './peers/ports.mjs'
-import { cpuUs, findCommand, startProcess } from './peers/server-process.mjs'
+import { commandOf, cpuUs, startProcess } from './peers/server-process.mjs'
 import { gdnsd } from './shapes/gdnsd.mjs'
 import { knot } from './shapes/knot.mjs'
 import { sextant } from './shapes/sextant.mjs'
@@ -50,11 +50,8 @@ const peers = [
 ]
 
 async function start(peer) {
-  const command = findCommand(peer.command)
-  if (command === undefined) {
-    console.log(`${peer.name}: left out, ${peer.command} is not installed`)
-    return []
-  }
+  const command = commandOf(peer)
+  if (command === undefined) return []
   const folder = join(directory, peer.name)
   mkdirSync(folder, { recursive: true })
   const port = await freePort()

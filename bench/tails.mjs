@@ -19,7 +19,7 @@ import { write } from './peers/files.mjs'
 import { run, saturate } from './peers/load.mjs'
 import { composeMmdb } from './peers/mmdb.mjs'
 import { freePort } from './peers/ports.mjs'
-import { cpuUs, findCommand, startProcess } from './peers/server-process.mjs'
+import { commandOf, cpuUs, startProcess } from './peers/server-process.mjs'
 import { gdnsd } from './peers/servers/gdnsd.mjs'
 import { knot } from './peers/servers/knot.mjs'
 
@@ -129,11 +129,8 @@ function transferAgain(port) {
 }
 
 async function start(peer) {
-  const command = findCommand(peer.command)
-  if (command === undefined) {
-    console.log(`${peer.name}: left out, ${peer.command} is not installed`)
-    return []
-  }
+  const command = commandOf(peer)
+  if (command === undefined) return []
   const place = join(directory, peer.name)
   mkdirSync(place)
   const port = await freePort()

@@ -15,7 +15,7 @@ import { simpleName } from './peers/content.mjs'
 import { write } from './peers/files.mjs'
 import { field, run } from './peers/load.mjs'
 import { freePort } from './peers/ports.mjs'
-import { cpuUs, findCommand, residentMib, startProcess } from './peers/server-process.mjs'
+import { commandOf, cpuUs, residentMib, startProcess } from './peers/server-process.mjs'
 import { gdnsd } from './peers/servers/gdnsd.mjs'
 import { knot } from './peers/servers/knot.mjs'
 import { nsd } from './peers/servers/nsd.mjs'
@@ -60,11 +60,8 @@ const ROOM = {
 }
 
 async function start(peer) {
-  const command = findCommand(peer.command)
-  if (command === undefined) {
-    console.log(`${peer.name}: left out, ${peer.command} is not installed`)
-    return []
-  }
+  const command = commandOf(peer)
+  if (command === undefined) return []
   const place = join(directory, peer.name)
   mkdirSync(place)
   const port = await freePort()

@@ -27,6 +27,13 @@ export function findCommand(command) {
   })
 }
 
+/** The path of a server's command; undefined = it is not installed, which is said. */
+export function commandOf({ name, command }) {
+  const path = findCommand(command)
+  if (path === undefined) console.log(`${name}: left out, ${command} is not installed`)
+  return path
+}
+
 /**
  * Runs a command whose output is kept for the message if it ends by itself. `stdout`: a file descriptor
  * for a command that prints so much that keeping it would take CPU from what is measured.

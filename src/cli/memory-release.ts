@@ -12,7 +12,7 @@ const RELEASE_MS_MIN = 60_000
 /** The collection of a heap of 30 MiB takes 60 to 85 ms, that of 50 MiB up to 140 ms. */
 const HEAP_OCTETS_MAX = 32 * 2 ** 20
 const CHECK_MS = 1000
-/** Growth of the resident memory of which much is likely garbage of a transfer or a load; octets. */
+/** After the resident memory grew by this many octets, much of it is likely garbage of a transfer or a load. */
 const GROWTH_MIN = 64 * 2 ** 20
 /** Growth between two checks that is part of a transfer or a load. */
 const GROWING_MIN = 2 ** 20

@@ -199,7 +199,7 @@ export class DataSection {
     return this.#isText(key)
   }
 
-  /** Returns the index of the text at `offset`; -1 = it is none of `keys`. */
+  /** Returns which of `keys` the text at `offset` is, as an index; -1 = it is another text. */
   #indexOfText(offset: number, keys: readonly string[]): number {
     this.#resolve(offset)
     for (let i = 0; i < keys.length; i++) if (this.#isText(keys[i]!)) return i

@@ -36,7 +36,7 @@ export function writeFileSnapshot(
 }
 
 /**
- * Returns the load of which the file `snapshot` is, if the source and all files of the zone are still the same;
+ * Returns the load that the file `snapshot` keeps, if the source and all files of the zone are still the same;
  * undefined = no such snapshot. Pauses now and then. Never throws, whatever the file contains.
  */
 export function* readFileSnapshot(
