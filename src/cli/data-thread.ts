@@ -1,11 +1,18 @@
-import { type MessagePort, workerData } from 'node:worker_threads'
+import { once } from 'node:events'
+import { type MessagePort, parentPort } from 'node:worker_threads'
 import { systemClock } from '../base/clock.ts'
 import { DIRECTIVE_NAMES, loadDirectives } from '../plugins/order.ts'
 import { DataThread } from '../server/data/data-thread.ts'
 import type { DataThreadInit } from '../server/data/messages.ts'
 
+/** What `startDataThread` posts, once. */
+interface Start {
+  readonly init: DataThreadInit
+  readonly port: MessagePort
+}
+
 // Entry of a data thread: serves until the control thread ends it.
-const { init, port } = workerData as { init: DataThreadInit; port: MessagePort }
+const [{ init, port }] = (await once(parentPort!, 'message')) as [Start]
 await new DataThread({
   loadDirectives,
   directiveNames: DIRECTIVE_NAMES,

@@ -13,6 +13,8 @@ export async function runNode(argv: readonly string[], output: Output): Promise<
     output.print(corefile.trimEnd())
     return 0
   }
+  const { beginServer } = await import('./process-settings.ts')
+  beginServer()
   const { runServer } = await import('./run-server.ts')
   return runServer({ ...args, dnsPort: 53, examples: false }, output)
 }

@@ -1,9 +1,18 @@
 import { readdirSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
+import { prepareDataThreads } from './start-data-thread.ts'
 
 const YOUNG_HEAP_FLAG = '--no-allocation-site-pretenuring'
 const OWN_COLLECTION_FLAG = '--no-parallel-scavenge'
+
+/** Settles the process and starts its first threads; to be called before the modules of a server are loaded. */
+export function beginServer(): void {
+  keepHeapYoung()
+  collectYoungAlone()
+  lowerHelperThreads()
+  prepareDataThreads()
+}
 
 /**
  * Keeps V8 from putting short-lived objects of a start into the old generation. While a zone is

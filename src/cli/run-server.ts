@@ -6,8 +6,8 @@ import { composeParts } from './compose.ts'
 import { chooseCorefile } from './corefile.ts'
 import { releaseMemoryAfterStart } from './memory-release.ts'
 import type { Output } from './output.ts'
-import { collectYoungAlone, keepHeapYoung, lowerHelperThreads } from './process-settings.ts'
 import type { ServeArgs } from './serve-args.ts'
+import { endUnusedThreads } from './start-data-thread.ts'
 import { startLines } from './start-lines.ts'
 import { versionLines } from './version-lines.ts'
 
@@ -41,9 +41,6 @@ async function run(
   log: Logger,
   end: (code: number) => void,
 ): Promise<void> {
-  keepHeapYoung()
-  collectYoungAlone()
-  lowerHelperThreads()
   const { conf, corefile, dnsPort } = args
   const source: CorefileSource =
     conf === undefined && corefile !== undefined
@@ -54,6 +51,7 @@ async function run(
   // A container that was killed had the same process id. Probes must not find its file.
   if (args.pidfile !== undefined) removePidfile(args.pidfile)
   await supervisor.start()
+  endUnusedThreads()
   if (args.pidfile !== undefined) writePidfile(args.pidfile, log)
   releaseMemoryAfterStart(log)
   if (args.quiet) return

@@ -17,6 +17,8 @@ export async function serve(argv: readonly string[], output: Output): Promise<nu
     for (const line of args.version ? versionLines() : pluginLines()) output.print(line)
     return 0
   }
+  const { beginServer } = await import('./process-settings.ts')
+  beginServer()
   const { runServer } = await import('./run-server.ts')
   return runServer(args, output)
 }

@@ -74,7 +74,7 @@ function foldersOf({ modules }: Loaded, folders: readonly string[]): string[] {
   return folders.filter((folder) => modules.some((module) => module.startsWith(folder)))
 }
 
-/** Starts and ends a server; what its threads have loaded, the control thread first. */
+/** Starts and ends a server; what its threads have loaded, the control thread first, without those that it did not need. */
 async function loadedByServer(
   t: Test,
   corefile: string,
@@ -84,7 +84,9 @@ async function loadedByServer(
   const server = await startServer(t, { corefile, env, files })
   server.process.kill('SIGTERM')
   t.equal(await server.exited(), 0, server.output())
-  return readLoaded(join(server.directory, 'coverage'))
+  return readLoaded(join(server.directory, 'coverage')).filter(({ modules }) =>
+    modules.some((module) => module.startsWith('plugins/') && module !== 'plugins/order.js'),
+  )
 }
 
 /** What a server of zones that come from records needs, and only the control thread of one. */
