@@ -1,5 +1,6 @@
 // What the directive `egress` adds to the latency of a query, beside the same server without it. Needs root.
 //   npm run build && node bench/egress-latency.mjs [queries of each kind]
+// Both forward each query to a third server, as node agents do.
 // 1 000 Pods, 10 000 selectors. One query at a time, each from a port of its own; all kinds and both servers in turn:
 //   granted  a name of a Pod whose address is allowed already
 //   new      a name of a Pod that nobody asked for before
@@ -22,7 +23,11 @@ const WARM_UP = 500
 const TURN = 50
 
 writeContent(KNOWN + queries + WARM_UP)
-const servers = [await startServer('plain'), await startServer('egress')]
+const upstream = (await startServer('upstream')).port
+const servers = [
+  await startServer('plain', { upstream }),
+  await startServer('egress', { upstream }),
+]
 let next = 0
 const kinds = {
   granted: (i) => [podAddress(0), selectedName(i % KNOWN)],

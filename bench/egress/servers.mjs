@@ -79,8 +79,12 @@ const egress = (state) => `egress {
         ${state === undefined ? '' : `state ${state}`}
     }`
 
-/** Starts a server. Resolves once it answers. `state`: file for what it knows. */
-export async function startServer(way, { state, port: wanted } = {}) {
+/**
+ * Starts a server. Resolves once it answers.
+ * @param state file for what it knows
+ * @param upstream port of the server that answers, as a node agent has one; without it, the zone is its own
+ */
+export async function startServer(way, { state, port: wanted, upstream } = {}) {
   const port = wanted ?? (await freePort())
   const conf = join(directory, `Corefile.${way}`)
   write(
@@ -90,7 +94,7 @@ export async function startServer(way, { state, port: wanted } = {}) {
     errors
     multisocket 1
     ${way === 'egress' ? egress(state) : ''}
-    file ${directory}/zone ${PLAIN_ZONE}
+    ${upstream === undefined ? `file ${directory}/zone ${PLAIN_ZONE}` : `forward . 127.0.0.1:${upstream}`}
 }
 `,
   )
