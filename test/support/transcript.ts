@@ -158,13 +158,16 @@ export function logOf(server: RunningServer): string[] {
 
 const TIMINGS = /seconds|_bytes \d|^process_|^nodejs_/
 
-/** A metrics page without timings and sizes of the process; counts of timed things stay. */
+const OTHER_EACH_TIME =
+  /^coredns_health_request_duration|^sextant_kuadrant_endpoint_answers|reason="(buffer|late)"/
+
+/** A metrics page without timings, draws and sizes of the process; counts of timed things stay. */
 export function countsOf(page: string): string[] {
   return page
     .split('\n')
     .filter((line) => !line.startsWith('#') && line !== '')
     .filter((line) => !TIMINGS.test(line) || /_seconds_count\b/.test(line))
-    .filter((line) => !/^coredns_health_request_duration|reason="(buffer|late)"/.test(line))
+    .filter((line) => !OTHER_EACH_TIME.test(line))
     .sort()
 }
 

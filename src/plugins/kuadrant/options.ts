@@ -118,7 +118,8 @@ export function draftOptions(
  * | shift FILE | explain CIDR... | fallthrough [ZONES...] | site NAME
  * | group NAME [ADDR...] | peer ADDR... [{ allow RULE }]
  * | tsig NAME FILE | silent-site keep|remove DURATION | peer-cache FILE | all-down open|closed|ID
- * | sticky [IPV4_BITS IPV6_BITS] | endpoint-metrics [MAX] }` into `draft`. Throws InputError with all faults.
+ * | sticky [IPV4_BITS IPV6_BITS] | endpoint-metrics [MAX
+ * | off] }` into `draft`. Throws InputError with all faults.
  */
 export function scanOptions(
   c: Pick<SetupContext, 'dispenser' | 'block' | 'warn'>,
@@ -134,7 +135,16 @@ export function scanOptions(
   }
   checkHealth(d, draft.health ?? NO_HEALTH, draft.source)
   checkGroup(d, draft)
-  return draft
+  return { ...draft, endpointMetrics: endpointMetricsOf(draft, block) }
+}
+
+/** Where metrics are read, they say by default who gets how much traffic. */
+function endpointMetricsOf(
+  { endpointMetrics }: DraftOptions,
+  block: BlockConfig,
+): number | undefined {
+  const isDefault = endpointMetrics === undefined && block.directives.includes('prometheus')
+  return isDefault ? ENDPOINT_METRICS_DEFAULT : endpointMetrics || undefined
 }
 
 function checkGroup(d: Dispenser, { group, site, source }: DraftOptions): void {
@@ -320,12 +330,14 @@ function scanSnapshot(d: Dispenser, block: BlockConfig): SnapshotOptions {
   return { path: resolve(block.root, file!), intervalMs, position: d.position() }
 }
 
+/** Returns the largest number of series; 0 = off. */
 function scanEndpointMetrics(d: Dispenser): number {
   const [text] = d.remainingArgs(0, 1)
   if (text === undefined) return ENDPOINT_METRICS_DEFAULT
+  if (text === 'off') return 0
   const max = /^\d{1,6}$/.test(text) ? Number(text) : 0
   if (max >= 1 && max <= ENDPOINT_METRICS_MAX) return max
-  throw d.error(`endpoint-metrics must be from 1 to ${ENDPOINT_METRICS_MAX}, got ${text}`)
+  throw d.error(`endpoint-metrics must be "off", or from 1 to ${ENDPOINT_METRICS_MAX}, got ${text}`)
 }
 
 function scanNameserver(d: Dispenser): ZoneNameserver {
