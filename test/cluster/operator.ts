@@ -68,6 +68,10 @@ export class RunningOperator {
     return this.#printed
   }
 
+  get metricsAddress(): string {
+    return `127.0.0.1:${this.#metrics}`
+  }
+
   /** Waits until it has printed that: what it wrote to the API may be seen before what it says of it. */
   async prints(want: RegExp): Promise<void> {
     await until(() => want.test(this.#printed), `the operator to print ${want}`).catch(

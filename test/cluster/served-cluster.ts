@@ -52,6 +52,10 @@ export class ServedCluster {
     this.#metrics = metrics
   }
 
+  get metricsAddress(): string {
+    return `127.0.0.1:${this.#metrics}`
+  }
+
   static async start(
     t: Test,
     kubeconfig: string,

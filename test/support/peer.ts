@@ -26,6 +26,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   setpriv: 'util-linux',
   unshare: 'util-linux',
   'systemd-analyze': 'systemd',
+  prometheus: 'prometheus',
+  promtool: 'prometheus',
 }
 
 export function isInstalled(tool: string): boolean {
