@@ -80,6 +80,12 @@ export const COMMANDS: readonly Command[] = [
     run: async (rest, output) => (await import('./status.ts')).runStatus(rest, output),
   },
   {
+    name: 'health',
+    help: 'request the health page of a server; exit with 0 if it is alive',
+    args: async () => (await import('./health-args.ts')).HEALTH,
+    run: async (rest, output) => (await import('./health.ts')).runHealth(rest, output),
+  },
+  {
     name: 'drain',
     help: 'take endpoints out of service',
     args: async () => (await import('./drain-args.ts')).DRAIN,
