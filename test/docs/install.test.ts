@@ -17,9 +17,8 @@ const unit = textOf(UNIT)
 t.test(`${PAGE}: systemd accepts the unit`, needs('systemd-analyze'), async (t) => {
   // The program is not installed here.
   const fitted = unit
-    .replace('/usr/bin/node /opt/sextant/dist/main.js', `${process.execPath} ${root}/dist/main.js`)
+    .replace('/usr/local/bin/sextant', `${process.execPath} ${root}/dist/main.js`)
     .replace('User=sextant', 'User=root')
-    .replace('Documentation=file:///opt/sextant/docs\n', '')
   const directory = t.testdir({ 'sextant.service': fitted })
   const path = join(directory, 'sextant.service')
   const { code, stdout, stderr } = await run('systemd-analyze', ['verify', '--man=no', path])
@@ -28,9 +27,7 @@ t.test(`${PAGE}: systemd accepts the unit`, needs('systemd-analyze'), async (t) 
 })
 
 t.test(`${PAGE}: the command of the unit serves the zone`, needs('dig'), async (t) => {
-  const [, args = ''] = /^ExecStart=\/usr\/bin\/node \/opt\/sextant\/dist\/main\.js (.*)$/m.exec(
-    unit,
-  )!
+  const [, args = ''] = /^ExecStart=\/usr\/local\/bin\/sextant (.*)$/m.exec(unit)!
   t.equal(args, `serve -conf ${ETC}Corefile`)
   const http = await Promise.all([8080, 8181, 9153].map(async (port) => [port, await freePort()]))
   let corefile = textOf(`${ETC}Corefile`).replace(':53', ':{PORT}').replaceAll(ETC, '')

@@ -28,6 +28,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'systemd-analyze': 'systemd',
   prometheus: 'prometheus',
   promtool: 'prometheus',
+  'dpkg-deb': 'dpkg',
+  'apt-get': 'apt',
 }
 
 export function isInstalled(tool: string): boolean {

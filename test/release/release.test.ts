@@ -1,0 +1,242 @@
+// Long: it makes releases, and installs them.
+// Own process: it starts servers.
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { ask } from '../support/dig.ts'
+import { needs, needsRoot, run } from '../support/peer.ts'
+import { freePort, root, startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import {
+  commitAll,
+  copyTree,
+  type Image,
+  RELEASE_TOOLS,
+  readLayout,
+  release,
+  runIn,
+  unpackLayers,
+} from './made.ts'
+
+const { version: VERSION } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const LABEL = 'org.opencontainers.image'
+/** The machine of an ELF file (octet 18) for AArch64. */
+const ELF_ARM64 = 'b7'
+const IMAGE_OCTETS_MAX = 100_000_000
+
+t.test('a release is refused if', needs('git'), async (t) => {
+  const directory = temporaryDirectory(t)
+  for (const path of ['.ci/release', 'package.json']) {
+    cpSync(join(root, path), join(directory, path), { recursive: true })
+  }
+  writeFileSync(join(directory, 'CHANGELOG.md'), '# Changelog\n\n## 0.0.1\n\n- Nothing.\n')
+  await commitAll(directory)
+  mkdirSync(join(directory, '.git/full/some'), { recursive: true })
+  const table = [
+    { why: 'no folder', args: [VERSION], error: 'usage: npm run release -- VERSION OUTDIR' },
+    { why: 'another version', args: ['9.9.9', '.git/out'], error: 'VERSION is 9.9.9, but package' },
+    { why: 'a full folder', args: [VERSION, '.git/full'], error: /full has files: name an empty/ },
+    { why: 'no changelog', args: [VERSION, '.git/out'], error: 'CHANGELOG.md has no section' },
+  ]
+  for (const { why, args, error } of table) {
+    await t.rejects(release(t, directory, ...args), { message: error }, why)
+  }
+  writeFileSync(join(directory, 'new'), '')
+  const dirty = { message: /the tree has changes without a commit.*\n\?\? new/ }
+  await t.rejects(release(t, directory, VERSION, '.git/out'), dirty, 'a file without a commit')
+})
+
+t.test('a release', needs(...RELEASE_TOOLS, 'skopeo', 'dig'), async (t) => {
+  const out = temporaryDirectory(t)
+  const [tree, same] = [await copyTree(t), await copyTree(t)]
+  await release(t, tree, VERSION, out)
+  // Beside the other tests.
+  const again = temporaryDirectory(t)
+  const repeated = release(t, same, VERSION, again)
+  repeated.catch(() => {})
+  const file = (name: string) => join(out, name)
+
+  t.test('has checksums of all files', async (t) => {
+    await runIn(out, 'sha256sum', '--check', '--strict', '--quiet', 'SHA256SUMS')
+    const sums = readFileSync(file('SHA256SUMS'), 'utf8').trimEnd().split('\n')
+    const listed = sums.map((line) => line.split('  ')[1])
+    t.strictSame([...listed, 'SHA256SUMS'].sort(), readdirSync(out).sort())
+  })
+
+  t.test('has the changes of the version', async (t) => {
+    const notes = readFileSync(file(`sextant-${VERSION}-notes.md`), 'utf8')
+    t.match(notes, /^### /m)
+    t.notMatch(notes, /^##? /m)
+  })
+
+  t.test('the npm package serves the example', async (t) => {
+    const directory = temporaryDirectory(t)
+    await runIn(directory, 'npm', 'install', '--prefer-offline', file(`sextant-${VERSION}.tgz`))
+    await servesExample(t, ['sh', '-c', `exec ${directory}/node_modules/.bin/sextant ${SERVE}`])
+  })
+
+  t.test('the image serves the example', { ...needs('crun'), ...needsRoot() }, async (t) => {
+    const [layout, bundle] = [temporaryDirectory(t), temporaryDirectory(t)]
+    const images = await readLayout(file(`sextant-${VERSION}-image.tar`), layout)
+    for (const [architecture, { octets }] of images) {
+      t.ok(octets <= IMAGE_OCTETS_MAX, `${architecture}: ${octets} octets`)
+    }
+    const image = images.get('amd64')!
+    const rootfs = join(bundle, 'rootfs')
+    mkdirSync(rootfs)
+    await unpackLayers(image, rootfs)
+    t.strictSame(await programsOf(rootfs), ['usr/local/bin/node'], 'no shell, no npm')
+    const args = [...image.config.Entrypoint, 'serve', '-conf', 'Corefile']
+    writeFileSync(join(bundle, 'config.json'), runtimeConfig(image.config, args))
+    // The server starts in the folder that has the Corefile. crun refuses machines that have cgroups of both versions.
+    const start = `chmod 755 . && sed -i "s|EXAMPLE|$PWD|" ${bundle}/config.json && \
+mount -t cgroup2 none /sys/fs/cgroup && \
+exec crun --cgroup-manager=disabled run --bundle ${bundle} sextant-test-${process.pid}`
+    const wrapper = ['unshare', '--mount', 'sh', '-c', start]
+    const { process: child, exited, output } = await servesExample(t, wrapper)
+    child.kill('SIGTERM')
+    t.equal(await exited(), 0, output())
+    const skopeo = JSON.parse(await runIn(layout, 'skopeo', 'inspect', `oci:${layout}`))
+    t.match(skopeo, { Architecture: 'amd64', Labels: { [`${LABEL}.version`]: VERSION } })
+  })
+
+  t.test('the image of the node agent has its tools', needsRoot(), async (t) => {
+    const [layout, rootfs] = [temporaryDirectory(t), temporaryDirectory(t)]
+    const images = await readLayout(file(`sextant-node-${VERSION}-image.tar`), layout)
+    for (const [architecture, { octets }] of images) {
+      t.ok(octets <= IMAGE_OCTETS_MAX, `${architecture}: ${octets} octets`)
+    }
+    const { config } = images.get('amd64')!
+    await unpackLayers(images.get('amd64')!, rootfs)
+    const programs = ['usr/local/bin/node', 'usr/sbin/conntrack', 'usr/sbin/nft']
+    t.strictSame(await programsOf(rootfs), programs)
+    for (const args of [
+      ['conntrack', '--version'],
+      ['nft', '--version'],
+      [...config.Entrypoint, 'node', '--help'],
+    ]) {
+      const { code, stdout, stderr } = await run('env', [config.Env[0]!, 'chroot', rootfs, ...args])
+      t.equal(code, 0, `${args.join(' ')}: ${stdout}${stderr}`)
+    }
+    const [libraries, node, app] = images.get('arm64')!.layers
+    const start = await runIn(
+      layout,
+      'sh',
+      '-c',
+      `tar -xzOf ${node} ./usr/local/bin/node | head -c 20 | od -An -tx1`,
+    )
+    t.equal(start.trim().split(/\s+/).at(-2), ELF_ARM64)
+    t.match(await runIn(layout, 'tar', '-tzf', libraries!), /aarch64-linux-gnu\/libc\.so\.6/)
+    const koffi = /@koromix\/koffi-[\w-]+/g
+    const found = (await runIn(layout, 'tar', '-tzf', app!)).match(koffi)
+    t.strictSame([...new Set(found)], ['@koromix/koffi-linux-arm64'])
+  })
+
+  t.test('the manifests name the images by digest', async (t) => {
+    const directory = temporaryDirectory(t)
+    await runIn(directory, 'tar', '-xzf', file(`sextant-${VERSION}-manifests.tar.gz`))
+    const manifests = join(directory, `sextant-${VERSION}`)
+    for (const name of ['sextant', 'sextant-node']) {
+      const archive = file(`${name}-${VERSION}-image.tar`)
+      const index = JSON.parse(await runIn(out, 'tar', '-xOf', archive, 'index.json'))
+      const { stdout } = await run('grep', ['-rh', `image: ${name}[:@]`, manifests])
+      const lines = stdout
+        .trim()
+        .split('\n')
+        .map((line) => line.trim())
+      for (const line of lines) t.equal(line, `image: ${name}@${index.manifests[0].digest}`)
+    }
+    const site = readFileSync(join(manifests, 'deploy/examples/site/kustomization.yaml'), 'utf8')
+    t.match(site, /^ {2}digest: sha256:[0-9a-f]{64}$/m)
+    t.notMatch(site, 'newTag')
+  })
+
+  t.test('the bills of materials list what is inside', async (t) => {
+    const purls = (name: string): string[] => {
+      const { components, bomFormat } = JSON.parse(readFileSync(file(`${name}.cdx.json`), 'utf8'))
+      t.equal(bomFormat, 'CycloneDX')
+      return components.map(({ purl }: { purl: string }) => purl)
+    }
+    t.match(purls(`sextant-${VERSION}`).join(' '), /pkg:npm\/yaml@/)
+    const ofImage = purls(`sextant-node-${VERSION}-arm64`).join(' ')
+    for (const purl of ['npm/yaml', 'generic/node', 'deb/debian/nftables', 'deb/debian/libc6']) {
+      t.match(ofImage, `pkg:${purl}@`)
+    }
+    t.notMatch(ofImage, /koffi-linux-x64/)
+  })
+
+  t.test('the Debian package serves the example', needsRoot(), async (t) => {
+    const script = readFileSync(join(root, 'test/release/debian.sh'), 'utf8')
+    const folder = temporaryDirectory(t)
+    const deb = file(`sextant_${VERSION}_amd64.deb`)
+    const spaces = ['--mount', '--pid', '--net', '--fork', '--kill-child']
+    const args = [...spaces, 'sh', '-euc', script, 'debian.sh', folder, deb]
+    const { code, stdout, stderr } = await run('unshare', args)
+    t.equal(code, 0, stdout + stderr)
+    for (const line of ['before: 198.51.100.1', 'upgraded: 198.51.100.1', 'purged']) {
+      t.ok(stdout.split('\n').includes(line), line)
+    }
+  })
+
+  t.test('is the same when it is made again', async (t) => {
+    await repeated
+    const sums = readFileSync(join(again, 'SHA256SUMS'), 'utf8')
+    t.equal(sums, readFileSync(file('SHA256SUMS'), 'utf8'))
+  })
+})
+
+const SERVE = 'serve -conf Corefile'
+
+/** Starts a server with the README's example, by a command, and queries it. */
+async function servesExample(t: Test, wrapper: readonly string[]) {
+  const [port, metrics] = [await freePort(), await freePort()]
+  const example = readFileSync(join(root, 'Corefile.example'), 'utf8')
+  const corefile = example.replaceAll(':1053', `:${port}`).replaceAll(':9153', `:${metrics}`)
+  const names = readdirSync(join(root, 'zones')).map((name) => `zones/${name}`)
+  const files = Object.fromEntries(names.map((name) => [name, readFileSync(join(root, name))]))
+  const server = await startServer(t, { corefile, files, wrapper })
+  for (const [subnet, address] of [
+    ['81.2.69.0/24', /^app\.k\.example\.com\. 60 IN A 192\.0\.2\.[12]$/],
+    ['8.8.8.0/24', /^app\.k\.example\.com\. 60 IN A 198\.51\.100\.1$/],
+  ] as const) {
+    const { answer } = await ask('dig', port, ['app.k.example.com', `+subnet=${subnet}`])
+    t.match(answer, [address], server.output())
+  }
+  return server
+}
+
+/** Paths of the programs in the root file system of an image. */
+async function programsOf(rootfs: string): Promise<string[]> {
+  const { stdout } = await run('find', [
+    ...[join(rootfs, 'usr'), '-type', 'f', '-perm', '/111'],
+    ...['!', '-name', '*.so*', '-printf', 'usr/%P\\n'],
+  ])
+  return stdout.trimEnd().split('\n').sort()
+}
+
+/** The configuration for an OCI runtime: a root that is read only, and no capabilities. */
+function runtimeConfig(
+  { User, Env, WorkingDir }: Image['config'],
+  args: readonly string[],
+): string {
+  const [uid, gid] = User!.split(':').map(Number)
+  const none = { bounding: [], effective: [], permitted: [], inheritable: [], ambient: [] }
+  return JSON.stringify({
+    ociVersion: '1.0.0',
+    root: { path: 'rootfs', readonly: true },
+    process: {
+      args,
+      env: Env,
+      cwd: WorkingDir,
+      user: { uid, gid },
+      capabilities: none,
+      noNewPrivileges: true,
+    },
+    mounts: [
+      { destination: '/dev', type: 'tmpfs', source: 'tmpfs' },
+      { destination: '/proc', type: 'proc', source: 'proc' },
+      { destination: '/etc/sextant', type: 'bind', source: 'EXAMPLE', options: ['bind', 'ro'] },
+    ],
+    linux: { namespaces: [{ type: 'mount' }, { type: 'pid' }, { type: 'ipc' }] },
+  })
+}
