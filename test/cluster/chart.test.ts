@@ -81,6 +81,14 @@ t.test('the chart in a cluster', skipped, async (t) => {
     server.editCorefile(() => 'k.example.com:1053 {')
     await until(() => server.output().includes('Corefile parse failed'), 'the fault', SEEN_MS)
     t.match(await server.dig('ns1.k.example.com'), /\tA\t192\.0\.2\.12$/m)
+    const events = `/apis/events.k8s.io/v1/namespaces/${SYSTEM}/events`
+    const rejected = async () => {
+      const { items } = await cluster.must('GET', events)
+      return items.find(({ reason }: { reason: string }) => reason === 'CorefileRejected')
+    }
+    const isThere = async () => (await rejected()) !== undefined
+    await until(isThere, 'the Event', SEEN_MS)
+    t.match((await rejected()).note, /is in use: .*Corefile:1/)
   })
 
   await t.test('a new key restarts the exchange', async (t) => {

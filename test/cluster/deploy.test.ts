@@ -16,6 +16,7 @@ import { scanFences } from '../support/page.ts'
 import { needs, needsRoot } from '../support/peer.ts'
 import {
   CHOSEN,
+  EVENTS_AT_HOME,
   each,
   LACKED,
   may,
@@ -90,7 +91,7 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
 
   await t.test('chosen namespaces: each account may what it needs, there alone', async (t) => {
     await prove(t, cluster, 'server', {
-      may: SERVER(CHOSEN),
+      may: [...SERVER(CHOSEN), ...EVENTS_AT_HOME],
       mayNot: [
         ...SERVER('team'),
         ...SERVER(''),
@@ -100,7 +101,7 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
       ],
     })
     await prove(t, cluster, 'operator', {
-      may: [...OPERATOR(CHOSEN), ...OPERATOR_AT_HOME],
+      may: [...OPERATOR(CHOSEN), ...OPERATOR_AT_HOME, ...EVENTS_AT_HOME],
       mayNot: [...OPERATOR('team'), ...OPERATOR(''), ...FORBIDDEN],
     })
   })
@@ -189,11 +190,11 @@ t.test('deploy/ as the API server takes it', needsCluster(), async (t) => {
     async (t) => {
       await applyAll(cluster, composeManifests(SITE))
       await prove(t, cluster, 'server', {
-        may: [...SERVER('team'), ...SERVER('')],
+        may: [...SERVER('team'), ...SERVER(''), ...EVENTS_AT_HOME],
         mayNot: [...writesOf('team'), ...writesOf(''), ...OPERATOR_AT_HOME, ...FORBIDDEN],
       })
       await prove(t, cluster, 'operator', {
-        may: [...OPERATOR('team'), ...OPERATOR(''), ...OPERATOR_AT_HOME],
+        may: [...OPERATOR('team'), ...OPERATOR(''), ...OPERATOR_AT_HOME, ...EVENTS_AT_HOME],
         mayNot: FORBIDDEN,
       })
     },

@@ -46,11 +46,12 @@ export const OPERATOR = (where: string) => [
   ...each(READ, `secrets ${where}`),
   ...each(['create', 'patch'], `events.k8s.io:events ${where}`),
 ]
-/** What the operator may wherever records are. */
+/** What server, exchange and operator may where they run. */
+export const EVENTS_AT_HOME = each(['create', 'patch'], `events.k8s.io:events ${SYSTEM}`)
+/** What the operator alone may where it runs, wherever records are. */
 export const OPERATOR_AT_HOME = [
   ...each(['get', 'create', 'update'], `coordination.k8s.io:leases ${SYSTEM}`),
   ...each(READ, `secrets ${SYSTEM}`),
-  ...each(['create', 'patch'], `events.k8s.io:events ${SYSTEM}`),
   'get namespaces kube-system kube-system',
 ]
 

@@ -176,6 +176,19 @@ spec:
     args: [serve, -conf, /etc/sextant/Corefile]
     env:
     {{- include "sextant.nodeAddresses" . | nindent 4 }}
+    # For Events about the Pod.
+    - name: POD_NAME
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.name
+    - name: POD_NAMESPACE
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.namespace
+    - name: POD_UID
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.uid
     {{- with .env }}
     {{- . | nindent 4 }}
     {{- end }}
@@ -258,6 +271,20 @@ metadata:
 data:
   Corefile: |
     {{- .values.corefile | default (tpl (.root.Files.Get (printf "files/%s.Corefile" .component)) .root) | nindent 4 }}
+{{- end -}}
+
+{{/* The right to write Events about Pods. "account"; "namespace": default that of the release. */}}
+{{- define "sextant.eventsRole" -}}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  {{- include "sextant.metadata" . | nindent 2 }}
+rules:
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+---
+{{ include "sextant.binding" (merge (dict "kind" "Role" "in" (.namespace | default .root.Release.Namespace)) .) }}
 {{- end -}}
 
 {{- define "sextant.disruptionBudget" -}}

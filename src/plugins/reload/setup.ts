@@ -5,6 +5,7 @@ import type { Dispenser } from '../../corefile/dispenser.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Description, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { PodEvents, podOf } from './pod-events.ts'
 import { CorefileWatch } from './watch.ts'
 
 const INTERVAL_DEFAULT_MS = 30_000
@@ -41,6 +42,8 @@ function setup(c: SetupContext): Description {
   })
   const start = (): void => c.log.info(`Running configuration SHA512 = ${loadedDigest}`)
   if (c.corefile.path === '') return [exporting, { start }]
+  const pod = podOf(process.env)
+  const events = pod && new PodEvents(c, pod)
   const watch = new CorefileWatch({
     loadedDigest,
     digest: () => c.corefile.digest(),
@@ -50,11 +53,15 @@ function setup(c: SetupContext): Description {
     log: c.log,
     reload: () => reloadOnce(c),
     countFailure: () => failed.inc(),
+    report: (fault) => void events?.recordFault(fault),
   })
   const watching: DirectivePart = {
     problems: () => problemsOf(watch, c.corefile.path),
     start: () => watch.start(),
-    stop: () => watch.stop(),
+    stop: async () => {
+      watch.stop()
+      await events?.close()
+    },
   }
   return [exporting, { start }, watching]
 }

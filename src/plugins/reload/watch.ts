@@ -14,6 +14,8 @@ interface WatchOptions {
   /** Applies the new Corefile. Resolves to the reason of a failure; '' = success. */
   readonly reload: () => Promise<string>
   readonly countFailure: () => void
+  /** Gets each fault once, beside the log. */
+  readonly report: (fault: string) => void
 }
 
 /** Checks the Corefile at intervals, and reloads when it has changed. */
@@ -59,6 +61,7 @@ export class CorefileWatch {
     if (fault === '') return
     this.#options.countFailure()
     this.#options.log.error(`Corefile changed but reload failed: ${fault}`)
+    this.#options.report(fault)
   }
 
   /** Undefined while the Corefile can't be read or is invalid. Each fault is logged once. */
@@ -71,6 +74,7 @@ export class CorefileWatch {
       if (!(error instanceof InputError)) throw error
       if (error.message !== this.#lastFault) {
         this.#options.log.warning(`Corefile parse failed: ${error.message}`)
+        this.#options.report(error.message)
       }
       this.#lastFault = error.message
       return undefined

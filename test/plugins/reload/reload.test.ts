@@ -1,7 +1,10 @@
 import t from 'tap'
 import { InputError } from '../../../src/base/errors.ts'
+import { PodEvents, podOf } from '../../../src/plugins/reload/pod-events.ts'
 import { reload } from '../../../src/plugins/reload/setup.ts'
+import { MemoryApi } from '../../support/memory-api.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
+import { until } from '../../support/until.ts'
 
 function harness(corefile: string, random = () => 0.5) {
   const timers = new FakeTimers()
@@ -102,4 +105,32 @@ t.test('a fault of ours does not end the watch', async (t) => {
   broken = false
   await timers.advance(10_000)
   t.equal(setUp.reloadReasons.length, 1)
+})
+
+t.test('a rejected Corefile is an Event of the Pod, if there is one', async (t) => {
+  t.equal(podOf({ POD_NAMESPACE: 'dns' }), undefined)
+  const pod = podOf({ POD_NAME: 'one', POD_NAMESPACE: 'dns', POD_UID: 'u' })!
+  const { timers, setUp } = harness('reload 10s 2s')
+  const api = new MemoryApi()
+  let isAway = true
+  const events = new PodEvents(setUp, pod, async () => {
+    if (isAway) throw new InputError(undefined, 'no service account')
+    return api
+  })
+  await events.recordFault('Corefile:2 - no')
+  t.match(setUp.lines.at(-1), 'events are not written: no service account')
+  isAway = false
+  await events.recordFault('Corefile:2 - no')
+  await timers.advance(1000)
+  const resource = { group: 'events.k8s.io', version: 'v1', plural: 'events' }
+  const isWritten = () => api.all(resource).size > 0
+  await until(isWritten, 'the Event')
+  const [event] = api.all(resource).values()
+  t.match(event, {
+    reason: 'CorefileRejected',
+    type: 'Warning',
+    regarding: { name: 'one', uid: 'u' },
+  })
+  t.match(event?.note, 'Corefile:2 - no')
+  await events.close()
 })
