@@ -1,4 +1,4 @@
-// Makes the tables of docs/reference/log-lines.md: those log calls of src, by area, that have a note on the page. A note
+// Makes the list of events and the tables of docs/reference/log-lines.md: those log calls of src, by area, that have a note on the page. A note
 // is written by hand, as a row in any of the tables, and kept as long as the line exists.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,6 +27,10 @@ const AREAS = [
 const CALL =
   /(?:\blog(?:ger)?\??\.(info|warning|error)\(|\/\* (info|warning|error) \*\/)\s*(`(?:[^`\\]|\\.)*`|'(?:[^'\\]|\\.)*')/gi
 const ROW = /^\| (info|warning|error) \| (`{1,2})(.*?)\2 \| (?:(.*) )?\|$/gm
+const EVENTS = /<!-- events -->[\s\S]*<!-- end of events -->/
+/** The event of a call of a logger. */
+const EVENT =
+  /\blog(?:ger)?\??\.(?:debug|info|warning|error)\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*?,\s*'([a-z0-9-]+)'/gi
 const TABLES = /<!-- lines -->[\s\S]*<!-- end of lines -->/
 
 /** The text of a literal of the source, with `…` for parts that vary. */
@@ -62,9 +66,8 @@ function areaOf(file) {
 export function logLines(src) {
   const seen = new Set()
   const lines = new Map(AREAS.map(([heading]) => [heading, []]))
-  const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
-  for (const file of files.filter((name) => name.endsWith('.ts')).sort()) {
-    for (const [, called, noted, literal] of readFileSync(join(src, file), 'utf8').matchAll(CALL)) {
+  for (const [file, source] of sources(src)) {
+    for (const [, called, noted, literal] of source.matchAll(CALL)) {
       const text = textOf(literal)
       const line = `${(called ?? noted).toLowerCase()} ${text}`
       if (seen.has(line) || !/[a-z]{2}/i.test(text)) continue
@@ -73,6 +76,24 @@ export function logLines(src) {
     }
   }
   return lines
+}
+
+/** The events that calls in src name, in alphabetical order. */
+export function logEvents(src) {
+  const events = sources(src).flatMap(([, text]) =>
+    [...text.matchAll(EVENT)].map(([, event]) => event),
+  )
+  return [...new Set(events)].sort()
+}
+
+function sources(src) {
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
+  const names = files.filter((name) => name.endsWith('.ts')).sort()
+  return names.map((name) => [name, readFileSync(join(src, name), 'utf8')])
+}
+
+function wrap(text) {
+  return text.replace(/(.{1,118})(?: |$)/g, '$1\n').trimEnd()
 }
 
 /** The page with its tables made anew: without rows of lines that no longer exist. */
@@ -96,5 +117,9 @@ export function generateLogLines(src, page) {
       '',
     ].join('\n')
   })
-  return page.replace(TABLES, () => `<!-- lines -->\n\n${tables.join('\n')}\n<!-- end of lines -->`)
+  const events = logEvents(src).map((name) => `\`${name}\``)
+  const list = `<!-- events -->\n\n${wrap(events.join(', '))}\n\n<!-- end of events -->`
+  return page
+    .replace(EVENTS, () => list)
+    .replace(TABLES, () => `<!-- lines -->\n\n${tables.join('\n')}\n<!-- end of lines -->`)
 }

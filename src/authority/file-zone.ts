@@ -141,11 +141,15 @@ export class FileZone {
     const file = JSON.stringify(this.path)
     switch (load.kind) {
       case 'unreadable':
-        log.error(`Failed to open zone ${zone} in ${file}: ${load.error.message}`)
+        log.error(
+          `Failed to open zone ${zone} in ${file}: ${load.error.message}`,
+          'zone-open-failed',
+        )
         return
       case 'unchanged':
         log.info(
           `Zone ${zone} in ${file} changed without a new SOA serial: still serving ${this.serial}; raise the serial`,
+          'zone-serial-unchanged',
         )
         return
       case 'failed':
@@ -154,14 +158,18 @@ export class FileZone {
       default:
         if (this.faults.length > 0) this.#logErrors(this.faults)
         else if (!this.#stopped) {
-          log.info(`Successfully reloaded zone ${zone} in ${file} with ${load.serial} SOA serial`)
+          log.info(
+            `Successfully reloaded zone ${zone} in ${file} with ${load.serial} SOA serial`,
+            'zone-reloaded',
+          )
         }
     }
   }
 
   #putInForce(load: ImageLoad & { kind: 'loaded' }): readonly InputError[] {
     if (this.#stopped) return []
-    for (const warning of load.warnings) this.#options.log.warning(warning.print())
+    for (const warning of load.warnings)
+      this.#options.log.warning(warning.print(), 'zone-file-warning')
     const { buffer } = load.image
     this.answerer = answererOf(new ZoneReader({ buffer }), this.#options.nsInAuthority)
     this.shared = { version: nextVersion(), buffer }
@@ -175,11 +183,17 @@ export class FileZone {
     const { log } = this.#options
     const keeps = this.serial === -1 ? '' : ` (still serving serial ${this.serial})`
     for (const error of errors.slice(0, LOGGED_ERRORS_MAX)) {
-      log.error(`Parsing zone ${JSON.stringify(this.zoneText)}: ${error.print()}${keeps}`)
+      log.error(
+        `Parsing zone ${JSON.stringify(this.zoneText)}: ${error.print()}${keeps}`,
+        'zone-parse-failed',
+      )
     }
     const more = errors.length - LOGGED_ERRORS_MAX
     if (more > 0)
-      log.error(`Parsing zone ${JSON.stringify(this.zoneText)}: and ${more} more faults`)
+      log.error(
+        `Parsing zone ${JSON.stringify(this.zoneText)}: and ${more} more faults`,
+        'zone-parse-failed-more',
+      )
   }
 }
 

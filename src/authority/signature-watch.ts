@@ -149,7 +149,7 @@ export class SignatureWatch {
       if (report === undefined || this.#timers === undefined) return
       const text = report.warning?.print() ?? ''
       const isRepeated = text === known?.warning && nowMs - known.warnedMs < WARNING_MS
-      if (text !== '' && !isRepeated) this.#log.warning(text)
+      if (text !== '' && !isRepeated) this.#log.warning(text, 'zone-signatures-expire')
       const watched = this.#replace(zoneText, report, serial, nowMs)
       if (isRepeated) watched.warnedMs = known.warnedMs
       watched.nextMs = nowMs + (this.#clock.monotonic() - nowMs) * PAUSE_FACTOR
@@ -186,7 +186,7 @@ export class SignatureWatch {
     const text = this.#printExpiry(zoneText, expiry)
     if (text === '') return
     watched.warnedMs = nowMs
-    this.#log.warning(text)
+    this.#log.warning(text, 'zone-signatures-expire')
   }
 
   /** Returns '' if the signatures are valid for long enough. */

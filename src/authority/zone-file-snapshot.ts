@@ -45,15 +45,18 @@ export class ZoneFileSnapshot {
     const startMs = clock.monotonic()
     const found = await runInSlices(readFileSnapshot(this.path, source), clock)
     if (found === undefined) {
-      log.info(`there is no snapshot ${this.path} yet`)
+      log.info(`there is no snapshot ${this.path} yet`, 'snapshot-missing')
       return undefined
     }
     if (found.kind === 'refused') {
-      log.warning(`snapshot ${this.path} is not used: ${found.reason}`)
+      log.warning(`snapshot ${this.path} is not used: ${found.reason}`, 'snapshot-not-used')
       return undefined
     }
     const seconds = ((clock.monotonic() - startMs) / 1000).toFixed(2)
-    log.info(`snapshot ${this.path} loaded in ${seconds} s: serial ${found.serial}`)
+    log.info(
+      `snapshot ${this.path} loaded in ${seconds} s: serial ${found.serial}`,
+      'snapshot-loaded',
+    )
     return found
   }
 

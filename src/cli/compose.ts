@@ -68,8 +68,8 @@ export function composeParts(
     const listener = await openDnsListener(plan, { ...shared, drivers: drivers[plan.scheme] })
     // Only once a socket is open: a start that fails prints only its reason.
     if (!announced) {
-      log.info(`udp: ${udp.description}`)
-      log.info(`memory: ${describeMemory()}`)
+      log.info(`udp: ${udp.description}`, 'udp-opened')
+      log.info(`memory: ${describeMemory()}`, 'memory-limit')
       releaseMemoryAfterFloods(tcpCounters, systemClock, log)
     }
     announced = true
@@ -118,7 +118,10 @@ function httpOpeners(
   return {
     openHttp: async (address, routes) => {
       const onError = (path: string, error: unknown): void => {
-        log.error(`HTTP ${address}${path}: ${error instanceof Error ? error.stack : error}`)
+        log.error(
+          `HTTP ${address}${path}: ${error instanceof Error ? error.stack : error}`,
+          'http-request-failed',
+        )
       }
       const { openHttp } = await import('../api/http.ts')
       try {

@@ -39,9 +39,12 @@ export function followCookieSecrets(
   const load = (): void => {
     const loaded = readCookieSecrets(path)
     secrets.set(loaded)
-    log.info(`cookie secrets: ${loaded.length} loaded from ${path}`)
+    log.info(`cookie secrets: ${loaded.length} loaded from ${path}`, 'cookie-secrets-loaded')
     if (!isReadableByOthers(path)) return
-    log.warning(`any user of this machine can read the secrets in ${path}; chmod o-r it`)
+    log.warning(
+      `any user of this machine can read the secrets in ${path}; chmod o-r it`,
+      'cookie-secrets-readable',
+    )
   }
   const loadIfChanged = (): void => {
     const now = stampOf(path)
@@ -58,7 +61,8 @@ export function followCookieSecrets(
     } catch (error) {
       const before = fault
       fault = describe(error)
-      if (fault !== before) log.error(`${fault}; the former cookie secrets stay in use`)
+      if (fault !== before)
+        log.error(`${fault}; the former cookie secrets stay in use`, 'cookie-secrets-kept')
     }
   })
 }

@@ -19,6 +19,7 @@ export function createEgressControllers(
   ) {
     env.log.warning(
       '--cluster-cidr is not set: DNS answers can allow addresses of nodes, Pods and Services; set it to their networks',
+      'cluster-cidr-missing',
     )
   }
   if (names.has('dnsnameresolver')) controllers.push(createDnsNameResolverController(env, args))

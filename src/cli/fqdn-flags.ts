@@ -1,11 +1,10 @@
 import type { DnsSettings, FqdnSettings } from '../operator/egress/fqdnnetworkpolicy/settings.ts'
 import { flagsOf } from './args.ts'
 import { BadValue, boolean, duration, type Get, networks } from './flag-values.ts'
+import { ZAP_CHOICES, type ZapOptions } from './zap-lines.ts'
 
 const DNS_NAMESPACE = 'kube-system'
 const SERVICE = /^(?:([a-z0-9][-a-z0-9]{0,62})\/)?([a-z][-a-z0-9]{0,62})$/
-const NO_EFFECT =
-  'no effect; compatible with the FQDNNetworkPolicy controller of delta10; invalid values are rejected'
 
 /** Flags of the controller fqdnnetworkpolicy, with the names that delta10's and nais's controllers give them. */
 export const FQDN_FLAGS = flagsOf(`
@@ -18,11 +17,11 @@ export const FQDN_FLAGS = flagsOf(`
   --minimum-sync-period SECONDS | 1 | shortest time in seconds between two lookups of a name
   --skip-aaaa | false | do not look up IPv6 addresses
   --max-concurrent-reconciles N | 10 | FQDNNetworkPolicies that are reconciled at once
-  --zap-log-level LEVEL | | as --log-level: debug, info, error, or a number above 0 for debug
+  --zap-log-level LEVEL | | as --log-level: debug, info, error, panic, or a number above 0 for debug
   --zap-devel | false | as --log-level=debug
-  --zap-encoder FORMAT | | ${NO_EFFECT}
-  --zap-stacktrace-level LEVEL | | ${NO_EFFECT}
-  --zap-time-encoding FORMAT | | ${NO_EFFECT}
+  --zap-encoder FORMAT | | print log lines as zap does: json or console
+  --zap-stacktrace-level LEVEL | | add the calls that led to a line, from this level on: info, error or panic; lines are printed as by zap
+  --zap-time-encoding FORMAT | (rfc3339) | time of a line: epoch, millis, nano, iso8601, rfc3339 or rfc3339nano; lines are printed as by zap
 `)
 
 /** Reads the values of FQDN_FLAGS. Throws BadValue. */
@@ -48,25 +47,28 @@ export function readFqdnSettings(get: Get): FqdnSettings {
   }
 }
 
-/** The values of zap's flags that have no effect here: a wrong one is refused as by zap. */
-const ZAP_CHOICES: Readonly<Record<string, readonly string[]>> = {
-  'zap-encoder': ['json', 'console'],
-  'zap-stacktrace-level': ['debug', 'info', 'error', 'panic'],
-  'zap-time-encoding': ['epoch', 'millis', 'nano', 'nanos', 'iso8601', 'rfc3339', 'rfc3339nano'],
+/** The form of lines that zap's flags ask for. Throws BadValue. */
+export function readZap(get: Get): ZapOptions {
+  const choice = (name: keyof typeof ZAP_CHOICES): string => {
+    const value = get(name).toLowerCase()
+    const choices: readonly string[] = ZAP_CHOICES[name]
+    if (value === '' || choices.includes(value)) return value
+    throw new BadValue(name, get(name), `one of ${choices.join(', ')}`)
+  }
+  return {
+    encoder: choice('zap-encoder'),
+    stacktraceLevel: choice('zap-stacktrace-level'),
+    timeEncoding: choice('zap-time-encoding'),
+  }
 }
 
 /** The level of `--log-level` that zap's flags stand for; '' = they are not given. Throws BadValue. */
 export function zapLevel(get: Get): string {
-  for (const [name, choices] of Object.entries(ZAP_CHOICES)) {
-    const value = get(name)
-    const isKnown = value === '' || choices.includes(value.toLowerCase())
-    if (!isKnown) throw new BadValue(name, value, `one of ${choices.join(', ')}`)
-  }
   const level = get('zap-log-level')
   if (level === '') return boolean('zap-devel', get) ? 'debug' : ''
   if (/^[1-9]\d{0,8}$/.test(level)) return 'debug'
-  if (['debug', 'info', 'error'].includes(level)) return level
-  throw new BadValue('zap-log-level', level, 'debug, info, error or a number above 0')
+  if (['debug', 'info', 'error', 'panic'].includes(level)) return level
+  throw new BadValue('zap-log-level', level, 'debug, info, error, panic or a number above 0')
 }
 
 function dnsSettings(get: Get): DnsSettings {

@@ -1,18 +1,45 @@
 import { didYouMean } from '../base/nearest.ts'
-import { helpLines } from './args.ts'
+import { setLogForm } from '../base/telemetry/log.ts'
+import { type CommandArgs, flagsOf, helpLines } from './args.ts'
 import { COMMANDS } from './commands.ts'
 import { type Output, processOutput } from './output.ts'
+
+/** The flags of every command. */
+const COMMON_FLAGS = flagsOf(`
+  -log-format FORMAT | text | form of log lines and errors: text or json
+`)
 
 const HELP_FLAG = /^--?h(elp)?$/
 
 /** Runs a command line and ends the process with its exit code. */
 export async function main(argv: readonly string[]): Promise<void> {
-  const output = processOutput(isServer(argv))
-  const code = await run(argv, output)
+  const { rest, format } = takeLogFormat(argv)
+  if (format === 'json') setLogForm((await import('../base/telemetry/json-lines.ts')).JSON_LINES)
+  const output = processOutput(isServer(rest))
+  const code = ['text', 'json'].includes(format)
+    ? await run(rest, output)
+    : refuseFormat(format, output)
   output.flush()
   // A server ends, whether or not its reader still reads.
-  if (!isServer(argv)) await output.written()
+  if (!isServer(rest)) await output.written()
   process.exit(code)
+}
+
+/** Takes `-log-format FORMAT`, which every command has, out of a command line. The last one counts. */
+export function takeLogFormat(argv: readonly string[]): {
+  readonly rest: readonly string[]
+  readonly format: string
+} {
+  const rest: string[] = []
+  let format = 'text'
+  for (let at = 0; at < argv.length; at++) {
+    const arg = argv[at]!
+    if (arg === '--') return { rest: [...rest, ...argv.slice(at)], format }
+    const match = /^--?log-format(?:=(.*))?$/s.exec(arg)
+    if (match === null) rest.push(arg)
+    else format = match[1] ?? argv[++at] ?? ''
+  }
+  return { rest, format }
 }
 
 /** True for a command line that runs until it is stopped, or that names no command. */
@@ -38,7 +65,7 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
 /** Returns the help of a command; if `word` is no command, the list of all commands. */
 async function helpOf(word: string | undefined): Promise<readonly string[]> {
   const command = COMMANDS.find(({ name }) => name === word)
-  if (command !== undefined) return helpLines(command.help, await command.args())
+  if (command !== undefined) return helpLines(command.help, withCommon(await command.args()))
   return [
     'Sextant is an authoritative DNS server. It chooses answers by client location and weight.',
     '',
@@ -48,8 +75,17 @@ async function helpOf(word: string | undefined): Promise<readonly string[]> {
   ]
 }
 
+function withCommon(args: CommandArgs): CommandArgs {
+  return { ...args, flags: [...args.flags, ...COMMON_FLAGS] }
+}
+
 /** Exit code for an invalid command line. */
 const EXIT_USAGE = 1
+
+function refuseFormat(format: string, { printError }: Output): number {
+  printError(`invalid value ${JSON.stringify(format)} for flag -log-format: must be text or json`)
+  return EXIT_USAGE
+}
 
 function refuseCommand(word: string, { printError }: Output): number {
   const known = [...COMMANDS.map(({ name }) => name), 'help']

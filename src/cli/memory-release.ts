@@ -136,7 +136,7 @@ export function releaseAfterStart({ log, memory, collect, trim }: StartReleasePa
 
 function logRelease(log: Pick<Logger, 'info'>, before: number, after: number, why: string): void {
   const [from, to] = [before, after].map((octets) => Math.round(octets / MIB))
-  log.info(`memory: resident memory reduced from ${from} to ${to} MiB, ${why}`)
+  log.info(`memory: resident memory reduced from ${from} to ${to} MiB, ${why}`, 'memory-released')
 }
 
 /** Releases memory after floods over TCP as long as this process runs. */

@@ -43,7 +43,10 @@ export async function openNotifyPort(
       // If the port was 0, the system has chosen one for TCP.
       const udp = { host, port: tcp.port, handler, drainMs: CLOSE_MS }
       listeners.push(await listenDgram(udp))
-      log.info(`operator: listening for NOTIFY on ${printHostPort({ host, port: tcp.port })}`)
+      log.info(
+        `operator: listening for NOTIFY on ${printHostPort({ host, port: tcp.port })}`,
+        'notify-listening',
+      )
     }
   } catch (error) {
     for (const listener of listeners) await listener.close()

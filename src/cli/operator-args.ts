@@ -19,11 +19,13 @@ import {
   readEgressArgs,
 } from './egress-args.ts'
 import { BadValue, boolean, duration, type Get, networks, wordsOf } from './flag-values.ts'
-import { zapLevel } from './fqdn-flags.ts'
+import { readZap, zapLevel } from './fqdn-flags.ts'
 import { describeIdle } from './idle-flags.ts'
+import type { ZapOptions } from './zap-lines.ts'
 
 const LEVELS = ['debug', 'info', 'warning', 'error'] as const
-export type Level = (typeof LEVELS)[number]
+/** `panic` of zap: no line but that of the end. */
+export type Level = (typeof LEVELS)[number] | 'panic'
 
 /** The arguments of `sextant operator`. */
 export interface OperatorArgs {
@@ -39,6 +41,8 @@ export interface OperatorArgs {
   /** Empty = all. */
   readonly namespaces: readonly string[]
   readonly level: Level
+  /** How lines are printed. */
+  readonly zap: ZapOptions
   /** Which of CONTROLLERS run; never empty. */
   readonly controllers: ReadonlySet<string>
   readonly egress: EgressArgs
@@ -145,7 +149,8 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
     kubeconfig: get('kubeconfig'),
     context: get('context'),
     namespaces: watched,
-    level: level(zapLevel(get) || get('log-level')),
+    level: levelOf(get),
+    zap: readZap(get),
     controllers: controllers(get),
     egress: readEgressArgs(get),
     settings: {
@@ -275,7 +280,10 @@ function address(name: string, get: Get): string {
   return text
 }
 
-function level(text: string): Level {
+function levelOf(get: Get): Level {
+  const ofZap = zapLevel(get)
+  if (ofZap === 'panic') return ofZap
+  const text = ofZap || get('log-level')
   const found = LEVELS.find((one) => one === text.toLowerCase())
   if (found === undefined) throw new BadValue('log-level', text, `one of ${LEVELS.join(', ')}`)
   return found

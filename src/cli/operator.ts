@@ -1,7 +1,8 @@
 import { InputError } from '../base/errors.ts'
-import { createLogger, type Logger } from '../base/telemetry/log.ts'
+import { createLogger, type Logger, logForm, setLogForm } from '../base/telemetry/log.ts'
 import { type Level, scanOperatorArgs } from './operator-args.ts'
 import type { Output } from './output.ts'
+import { zapLines } from './zap-lines.ts'
 
 /**
  * `sextant operator`: publishes the DNSRecords of a cluster until a signal ends it. Resolves to the
@@ -13,6 +14,14 @@ export async function runOperator(argv: readonly string[], output: Output): Prom
     output.printError(args)
     return 1
   }
+  const form = zapLines(args.zap)
+  if (form !== undefined && logForm().name === 'json') {
+    output.printError(
+      '-log-format=json and flags of zap both set the form of log lines: remove one',
+    )
+    return 1
+  }
+  if (form !== undefined) setLogForm(form)
   try {
     const { serveOperator } = await import('./serve-operator.ts')
     return await serveOperator(args, createLevelLogger(args.level, output.print))
@@ -31,10 +40,11 @@ function printError(error: unknown): string {
 function createLevelLogger(level: Level, sink: (line: string) => void): Logger {
   const log = createLogger('', sink, () => level === 'debug')
   const mute = (): void => {}
+  const isError = level === 'error' || level === 'panic'
   return {
     debug: log.debug,
-    info: level === 'warning' || level === 'error' ? mute : log.info,
-    warning: level === 'error' ? mute : log.warning,
-    error: log.error,
+    info: level === 'warning' || isError ? mute : log.info,
+    warning: isError ? mute : log.warning,
+    error: level === 'panic' ? mute : log.error,
   }
 }

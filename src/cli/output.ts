@@ -1,6 +1,6 @@
 import { printJsonText } from '../base/json-text.ts'
 import { LineBuffer, type OctetSink, printLine } from '../base/telemetry/lines.ts'
-import { escapeControls } from '../base/telemetry/log.ts'
+import { escapeControls, logForm } from '../base/telemetry/log.ts'
 
 /** The output of a command. */
 export interface Output {
@@ -8,8 +8,11 @@ export interface Output {
   readonly lines: LineBuffer
   /** Prints one line to standard output. */
   print(line: string): void
-  /** Prints one line to standard error; control characters are escaped. */
-  printError(line: string): void
+  /**
+   * Prints an error to standard error in the form of log lines, or as text with its control characters escaped.
+   * `isLogLine`: it is a finished log line.
+   */
+  printError(line: string, isLogLine?: boolean): void
   /** Writes what is buffered. Call it before the process ends. */
   flush(): void
 }
@@ -17,7 +20,7 @@ export interface Output {
 /** Returns a writer of log lines to standard error, for commands whose standard output is data. */
 export function errorLines({ printError }: Pick<Output, 'printError'>): LineBuffer {
   const write = (octets: Buffer, done: () => void): void => {
-    for (const line of octets.toString().split('\n')) if (line !== '') printError(line)
+    for (const line of octets.toString().split('\n')) if (line !== '') printError(line, true)
     done()
   }
   return new LineBuffer({ isBusy: () => false, write }, setImmediate)
@@ -59,12 +62,22 @@ export function processOutput(isServer: boolean): ProcessOutput {
   return {
     lines,
     print: (line) => printLine(lines, line),
-    printError: (line) => {
+    printError: (line, isLogLine = false) => {
       // A terminal shows both streams: the lines that were printed before come first.
       lines.flush()
-      process.stderr.write(`${escapeControls(line)}\n`)
+      process.stderr.write(`${isLogLine ? line : printFault(line, isServer)}\n`)
     },
     flush: () => lines.flush(),
     written: () => new Promise((resolve) => stdout.write('', () => resolve())),
   }
+}
+
+/** Prints the reason why a command fails. */
+function printFault(text: string, isServer: boolean): string {
+  const form = logForm()
+  if (form.name === 'text') return escapeControls(text)
+  const kind = isServer
+    ? ({ level: 'FATAL', event: 'start-failed' } as const)
+    : ({ level: 'ERROR', event: 'command-failed' } as const)
+  return form.print({ ...kind, origin: '', text, fields: undefined })
 }

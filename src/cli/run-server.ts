@@ -1,5 +1,5 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createLogger, escapeControls, type Logger } from '../base/telemetry/log.ts'
+import { createLogger, escapeControls, type Logger, logForm } from '../base/telemetry/log.ts'
 import type { CorefileSource } from '../server/corefile-source.ts'
 import { describe, Supervisor } from '../server/supervisor.ts'
 import { composeParts } from './compose.ts'
@@ -60,7 +60,11 @@ async function run(
     const { exampleLines } = await import('./example-lines.ts')
     lines.push(...exampleLines(supervisor.plans))
   }
-  for (const line of lines) output.print(escapeControls(line))
+  const isText = logForm().name === 'text'
+  for (const line of lines) {
+    if (isText) output.print(escapeControls(line))
+    else log.info(line, 'start-line')
+  }
 }
 
 const PIDFILE_TEXT = `${process.pid}\n`
@@ -78,7 +82,7 @@ function writePidfile(path: string, log: Logger): void {
   try {
     writeFileSync(path, PIDFILE_TEXT)
   } catch (error) {
-    log.error(`Could not write pidfile: ${describe(error)}`)
+    log.error(`Could not write pidfile: ${describe(error)}`, 'pidfile-write-failed')
   }
 }
 
@@ -92,25 +96,25 @@ function handleSignals(supervisor: Supervisor, log: Logger, end: (code: number) 
     void supervisor.stop().then(end)
   }
   const reload = (signal: string) => (): void => {
-    log.info(`${signal}: Reloading`)
-    supervisor.reload().catch((error) => log.error(describe(error)))
+    log.info(`${signal}: Reloading`, 'signal-reload')
+    supervisor.reload().catch((error) => log.error(describe(error), 'reload-failed'))
   }
   process.on('SIGTERM', () => {
-    log.info('SIGTERM: Shutting down servers then terminating')
+    log.info('SIGTERM: Shutting down servers then terminating', 'signal-stop')
     stop()
   })
   process.on('SIGINT', () => {
     interrupts++
     if (interrupts > 1) {
-      log.info('SIGINT: Force quit')
+      log.info('SIGINT: Force quit', 'signal-quit')
       end(2)
       return
     }
-    log.info('SIGINT: Shutting down')
+    log.info('SIGINT: Shutting down', 'signal-stop')
     stop()
   })
   process.on('SIGQUIT', () => {
-    log.info('SIGQUIT: Quitting process immediately')
+    log.info('SIGQUIT: Quitting process immediately', 'signal-quit')
     end(0)
   })
   process.on('SIGUSR1', reload('SIGUSR1'))

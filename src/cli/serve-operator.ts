@@ -26,7 +26,7 @@ export async function serveOperator(args: OperatorArgs, log: Logger): Promise<nu
   }
   const config = await load()
   const warning = warningOf(config)
-  if (warning !== '') log.warning(warning)
+  if (warning !== '') log.warning(warning, 'kubeconfig-warning')
   const registry = new MetricsRegistry()
   const api = new ClockCheck(new HttpsClient(config, load), { clock: systemClock, log })
   const parts = {
@@ -50,7 +50,7 @@ export async function serveOperator(args: OperatorArgs, log: Logger): Promise<nu
       ? []
       : await openNotifyPort(args.notifyAddresses, records.notifyReceiver, log)),
   ]
-  log.info(`Sextant-${VERSION} operator`)
+  log.info(`Sextant-${VERSION} operator`, 'operator-started')
   const code = await untilSignal(operator, log)
   for (const listener of listeners) await listener.close()
   return code
@@ -75,16 +75,16 @@ function untilSignal(operator: Operator, log: Logger): Promise<number> {
     }
     let interrupts = 0
     process.on('SIGTERM', () => {
-      log.info('SIGTERM: Shutting down')
+      log.info('SIGTERM: Shutting down', 'signal-stop')
       stop()
     })
     process.on('SIGINT', () => {
       if (++interrupts > 1) {
-        log.info('SIGINT: Force quit')
+        log.info('SIGINT: Force quit', 'signal-quit')
         end(2)
         return
       }
-      log.info('SIGINT: Shutting down')
+      log.info('SIGINT: Shutting down', 'signal-stop')
       stop()
     })
     operator.start().then(() => releaseMemoryAfterStart(log), reject)
@@ -127,7 +127,8 @@ async function listen(
     { address: metricsAddress, routes: [metrics] },
     { address: probeAddress, routes: probes },
   ].filter(({ address }) => address !== '')
-  const onError = (path: string, error: unknown): void => log.error(`${path}: ${messageOf(error)}`)
+  const onError = (path: string, error: unknown): void =>
+    log.error(`${path}: ${messageOf(error)}`, 'http-request-failed')
   const listeners: HttpListener[] = []
   for (const { address, routes } of asked) {
     listeners.push(await openHttp({ address, routes, onError }))

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
+import { logForm } from '../base/telemetry/log.ts'
 import type { StartThread } from '../server/data/thread-handle.ts'
 
 /**
@@ -33,7 +34,7 @@ export function endUnusedThreads(): void {
 /** Starts a worker that runs `data-thread.ts`. */
 export const startDataThread: StartThread = (init, port) => {
   const worker = prepared.shift() ?? launch()
-  worker.postMessage({ init, port }, [port])
+  worker.postMessage({ init, port, isJson: logForm().name === 'json' }, [port])
   return worker
 }
 

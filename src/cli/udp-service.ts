@@ -61,7 +61,9 @@ export class UdpService implements PacketDriver<ListenPlan> {
     if (kind === 'batch') {
       const grouping = chooseGrouping(process.env.SEXTANT_GSO)
       this.#chosen = { kind, description: description + grouping.description }
-      this.reusePortBinder = new ReusePortBinder(loadLibc(), takesOver, (text) => log.warning(text))
+      this.reusePortBinder = new ReusePortBinder(loadLibc(), takesOver, (text) =>
+        log.warning(text, 'udp-fallback'),
+      )
       this.plane = this.#createPlane(grouping.groups)
       return
     }
@@ -79,7 +81,10 @@ export class UdpService implements PacketDriver<ListenPlan> {
     for (const name of Object.keys(BYPASSES)) {
       if (!plan.configs.some(({ directives }) => directives.includes(name))) continue
       const reason = `because UDP is ${this.description}`
-      this.#parts.log.warning(`${plan.address}: "${name}" is ignored, ${reason}`)
+      this.#parts.log.warning(
+        `${plan.address}: "${name}" is ignored, ${reason}`,
+        'udp-setting-ignored',
+      )
     }
     return this.#dgram.open(plan, handler)
   }

@@ -279,6 +279,7 @@ export class RecordProbing {
     if (!this.#isObservedFull)
       log.warning(
         `probe-peers: more than ${OBSERVED_ADDRESSES_MAX} addresses; the rest is not probed`,
+        'probe-peers-limit',
       )
     this.#isObservedFull = true
     return false
@@ -317,7 +318,10 @@ export class RecordProbing {
     for (const id of this.#changed) this.#writeFinding(id)
     this.#changed.clear()
     if (this.#changesLogged > LOGGED_MAX) {
-      log.warning(`and ${this.#changesLogged - LOGGED_MAX} more addresses went up or down`)
+      log.warning(
+        `and ${this.#changesLogged - LOGGED_MAX} more addresses went up or down`,
+        'address-changes-more',
+      )
     }
     this.#changesLogged = 0
     void guarding(log, 'Applying probe results')(() => this.#options.health.publish())

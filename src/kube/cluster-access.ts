@@ -50,7 +50,7 @@ export async function acquireAt<T extends object>(
   const opened = resources.find(type, key) === undefined ? await open(place) : undefined
   return resources.acquire(type, key, () => {
     assert(opened !== undefined, 'the API was opened for a new resource')
-    if (opened.warning !== '') log.warning(opened.warning)
+    if (opened.warning !== '') log.warning(opened.warning, 'kubeconfig-warning')
     return create(opened.api)
   })
 }

@@ -202,7 +202,7 @@ export class EventRecorder {
       return 0
     }
     if (fault !== this.#lastFault && !this.#isClosed) {
-      this.#options.log.warning(`events are not written: ${fault}`)
+      this.#options.log.warning(`events are not written: ${fault}`, 'kubernetes-events-not-written')
     }
     this.#lastFault = fault
     if (status === 0 || status === 401 || status === 429 || status >= 500) {

@@ -220,7 +220,7 @@ export class LeaderElector {
     })
     if (this.#wasReported) return
     this.#wasReported = true
-    log.info(`lease ${this.#ref.namespace}/${this.#ref.name}: ours`)
+    log.info(`lease ${this.#ref.namespace}/${this.#ref.name}: ours`, 'lease-acquired')
     onAcquire()
   }
 
@@ -229,7 +229,10 @@ export class LeaderElector {
     if (!this.#wasReported) return
     this.#wasReported = false
     const why = this.#reason === '' ? cause : `${cause}: ${this.#reason}`
-    this.#options.log.warning(`lease ${this.#ref.namespace}/${this.#ref.name}: lost, ${why}`)
+    this.#options.log.warning(
+      `lease ${this.#ref.namespace}/${this.#ref.name}: lost, ${why}`,
+      'lease-lost',
+    )
     this.#options.onLose(why)
   }
 
@@ -239,7 +242,10 @@ export class LeaderElector {
     const cure = status === 403 ? '; this account needs get, create and update of leases' : ''
     const reason = `${clip(error instanceof Error ? error.message : String(error))}${cure}`
     if (reason !== this.#reason) {
-      log.warning(`lease ${this.#ref.namespace}/${this.#ref.name}: ${reason}; retrying`)
+      log.warning(
+        `lease ${this.#ref.namespace}/${this.#ref.name}: ${reason}; retrying`,
+        'lease-failed',
+      )
     }
     this.#reason = reason
   }
@@ -253,7 +259,10 @@ export class LeaderElector {
       await this.#objects.replace(this.#ref, { ...lease, spec: { ...released, renewTime } })
     } catch (error) {
       const cause = error instanceof Error ? error.message : String(error)
-      log.debug(`lease ${this.#ref.namespace}/${this.#ref.name} not released: ${clip(cause)}`)
+      log.debug(
+        `lease ${this.#ref.namespace}/${this.#ref.name} not released: ${clip(cause)}`,
+        'lease-not-released',
+      )
     }
   }
 

@@ -236,7 +236,10 @@ export class ListWatch {
   #noteServed({ resource: { group, version } }: Served): void {
     if (this.#served.length === 1 || version === this.#loggedVersion) return
     this.#loggedVersion = version
-    this.#options.log.info(`${this.what}: version ${version} of ${group} is followed`)
+    this.#options.log.info(
+      `${this.what}: version ${version} of ${group} is followed`,
+      'watch-version',
+    )
   }
 
   async #listOne({ lister }: Served): Promise<string> {
@@ -266,7 +269,7 @@ export class ListWatch {
     const cause = isOther
       ? `the API moved to ${api.place}`
       : `the API went back from version ${this.#version} to ${version}`
-    log.warning(`${this.what}: ${cause}; listing all objects again`)
+    log.warning(`${this.what}: ${cause}; listing all objects again`, 'watch-relist')
     this.#version = ''
   }
 
@@ -371,8 +374,12 @@ export class ListWatch {
 
   #logFailure(reason: string, error: unknown): void {
     const { log } = this.#options
-    log.warning(`${reason}; retrying${this.#isSynced ? ', known objects are kept' : ''}`)
-    if (error instanceof Error && !(error instanceof ApiError)) log.debug(error.stack ?? '')
+    log.warning(
+      `${reason}; retrying${this.#isSynced ? ', known objects are kept' : ''}`,
+      'watch-failed',
+    )
+    if (error instanceof Error && !(error instanceof ApiError))
+      log.debug(error.stack ?? '', 'stack')
   }
 
   #cure(status: number): string {
@@ -387,7 +394,7 @@ export class ListWatch {
   #rejoice(): void {
     const { clock, log, onReturn } = this.#options
     const wasAway = this.#reason !== ''
-    if (wasAway) log.info(`${this.what}: watch established again`)
+    if (wasAway) log.info(`${this.what}: watch established again`, 'watch-established')
     this.#reason = ''
     this.#failureStatus = 0
     this.#isFollowing = true

@@ -156,7 +156,10 @@ export class WorkQueue {
     if (known !== undefined) return known
     if (this.#entries.size >= (this.#options.keysMax ?? KEYS_MAX)) {
       if (this.counts.dropped++ === 0) {
-        this.#options.log.error(`${this.#options.what}: too many keys, some are not processed`)
+        this.#options.log.error(
+          `${this.#options.what}: too many keys, some are not processed`,
+          'reconcile-queue-full',
+        )
       }
       return undefined
     }
@@ -236,9 +239,10 @@ export class WorkQueue {
     if (fault !== entry.lastFault) {
       const line = `${what} ${key}: ${fault}; retrying`
       // A conflict with another writer is normal.
-      if (isConflict(error) || isAlreadyThere(error)) log.debug(line)
-      else log.warning(line)
-      if (!(error instanceof ApiError) && error instanceof Error) log.debug(error.stack ?? '')
+      if (isConflict(error) || isAlreadyThere(error)) log.debug(line, 'reconcile-failed')
+      else log.warning(line, 'reconcile-failed')
+      if (!(error instanceof ApiError) && error instanceof Error)
+        log.debug(error.stack ?? '', 'stack')
     }
     entry.lastFault = fault
     return delayMs

@@ -234,6 +234,7 @@ export class LeaderSession {
   #reportLack(lack: string): void {
     this.#parts.cluster.env.log.warning(
       `CustomResourceDefinition dnsrecords.kuadrant.io has no field ${lack}; install crds/dnsrecords.yaml`,
+      'definition-outdated',
     )
   }
 }
@@ -284,7 +285,7 @@ function createPeers(
     clock,
     timers,
     follow: (peer, key) => {
-      if (key === undefined) log.warning(unsignedPeer(printHostPort(peer)))
+      if (key === undefined) log.warning(unsignedPeer(printHostPort(peer)), 'peer-unsigned')
       return new PeerFollower({ peer, key, hostBounds: settings, ...env })
     },
   })

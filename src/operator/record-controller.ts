@@ -67,7 +67,8 @@ export class RecordController implements Controller {
     this.#site = await this.#findSite()
     await this.#cluster.synced()
     const { size } = this.#cluster.recordInformer
-    if (!this.#isClosed) this.#env.log.info(`operator: site ${this.#site}, ${size} DNSRecords`)
+    if (!this.#isClosed)
+      this.#env.log.info(`operator: site ${this.#site}, ${size} DNSRecords`, 'records-synced')
   }
 
   begin(): void {
@@ -102,7 +103,7 @@ export class RecordController implements Controller {
       const found = await readClusterUid(this.#cluster.objects)
       if ('uid' in found) return shortHash(found.uid)
       const fault = `${found.problem}; ${CURE}`
-      if (fault !== lastFault) log.warning(`${fault}; retrying`)
+      if (fault !== lastFault) log.warning(`${fault}; retrying`, 'site-unknown')
       lastFault = fault
       await new Promise<void>((resolve) => {
         const cancel = timers.after(backoff.next(), resolve)

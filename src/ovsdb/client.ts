@@ -157,7 +157,7 @@ export class OvsdbClient {
         await this.#open(connection, server)
         // A fault in the same packet as the last reply has closed it.
         if (!connection.isClosed) {
-          log.info(`ovsdb: connected to ${printRemote(remote)}`)
+          log.info(`ovsdb: connected to ${printRemote(remote)}`, 'ovsdb-connected')
           this.#sync()
         }
       } catch (error) {
@@ -171,7 +171,7 @@ export class OvsdbClient {
     this.#reason = `${printRemote(remote)}: ${fault}`
     if (this.#isClosed || this.#logged.get(remote) === fault) return
     this.#logged.set(remote, fault)
-    log.warning(`ovsdb: ${this.#reason}; retrying`)
+    log.warning(`ovsdb: ${this.#reason}; retrying`, 'ovsdb-failed')
   }
 
   /** Rejects if the server is not fit to be used. */

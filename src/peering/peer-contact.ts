@@ -79,7 +79,7 @@ export class PeerContact {
   /** It confirmed its data, or sent new data. */
   confirm(): void {
     const { peer, log, clock } = this.#parts
-    if (this.#error !== '') log.info(`peer ${peer} answers again`)
+    if (this.#error !== '') log.info(`peer ${peer} answers again`, 'peer-answers')
     this.#error = ''
     this.#hasAnswered = true
     this.#seenMs = clock.monotonic()
@@ -92,7 +92,7 @@ export class PeerContact {
     if (reason === this.#error) return
     this.#error = reason
     const { peer, log } = this.#parts
-    log.warning(`peer ${peer}: ${reason}; its ${kept} endpoints are kept`)
+    log.warning(`peer ${peer}: ${reason}; its ${kept} endpoints are kept`, 'peer-failed')
   }
 
   /** Notes the result of a query for one host. `fault`: '' = it answered. */
@@ -103,7 +103,7 @@ export class PeerContact {
     const isDue = nowMs - this.#hostFaultMs >= HOST_FAULT_MS
     if (fault !== '' && fault !== this.#hostError && isDue) {
       this.#hostFaultMs = nowMs
-      log.warning(`peer ${peer}: query for a host failed: ${fault}`)
+      log.warning(`peer ${peer}: query for a host failed: ${fault}`, 'peer-host-failed')
     }
     this.#hostError = fault
   }

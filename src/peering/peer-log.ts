@@ -13,21 +13,21 @@ const PERIOD_MS = 60_000
 export function boundPeerLog(peer: string, log: Logger, clock: Pick<Clock, 'monotonic'>): Logger {
   const budget = new LineBudget(LINES_MAX, PERIOD_MS)
   let unlogged = 0
-  const bound = (write: (text: string) => void) => {
-    return (text: string): void => {
+  const bound = (write: Logger['info']): Logger['info'] => {
+    return (text, event, fields) => {
       if (!budget.take(clock.monotonic())) {
         unlogged++
         return
       }
-      if (unlogged > 0) log.warning(`peer ${peer}: ${unlogged} more lines`)
+      if (unlogged > 0) log.warning(`peer ${peer}: ${unlogged} more lines`, 'peer-lines-more')
       unlogged = 0
-      write(text)
+      write(text, event, fields)
     }
   }
   return {
-    debug: (text) => log.debug(text),
-    info: bound((text) => log.info(text)),
-    warning: bound((text) => log.warning(text)),
-    error: (text) => log.error(text),
+    debug: log.debug,
+    info: bound(log.info),
+    warning: bound(log.warning),
+    error: log.error,
   }
 }

@@ -32,7 +32,10 @@ export class PeerSilences {
     if (silence === 'expired') {
       const what = 'its endpoints that no health check covers are taken out'
       const { address } = peer.status
-      this.#parts.log.warning(`peer ${address} silent for longer than silent-site allows: ${what}`)
+      this.#parts.log.warning(
+        `peer ${address} silent for longer than silent-site allows: ${what}`,
+        'peer-silent',
+      )
     }
     return true
   }

@@ -351,7 +351,7 @@ export class PeerFollower {
 
   #enter(generation: Generation, reason: string): void {
     if (!this.#data.enter(generation)) return
-    this.#options.log.info(printGeneration(this.status, reason))
+    this.#options.log.info(printGeneration(this.status, reason), 'peer-generation')
   }
 
   async #askHost(rootHost: string): ReturnType<typeof askHostAt> {

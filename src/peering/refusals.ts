@@ -64,12 +64,13 @@ export class Refusals {
     const { peer, log, clock } = this.#parts
     const nowMs = clock.monotonic()
     if (nowMs - this.#windowMs >= WINDOW_MS) {
-      if (this.#unlogged > 0) log.warning(`peer ${peer}: ${this.#unlogged} more refusals`)
+      if (this.#unlogged > 0)
+        log.warning(`peer ${peer}: ${this.#unlogged} more refusals`, 'peer-refusals-more')
       this.#windowMs = nowMs
       this.#lines = 0
       this.#unlogged = 0
     }
-    if (this.#lines++ < LINES_MAX) log.warning(`peer ${peer}: refused: ${text}`)
+    if (this.#lines++ < LINES_MAX) log.warning(`peer ${peer}: refused: ${text}`, 'peer-refused')
     else this.#unlogged++
   }
 }

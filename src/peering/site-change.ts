@@ -21,6 +21,7 @@ export class SiteChange {
     if (old === '' || old === site) return
     this.#log.warning(
       `peer ${this.#peer}: its site was ${old} and is now ${site}: endpoints of ${old} are removed`,
+      'peer-site-changed',
     )
   }
 }

@@ -133,7 +133,8 @@ export class SiteWatch {
       hosts.delete('')
       this.#checkPeer(watch, hosts)
     }
-    for (const text of this.#faults) if (!before.has(text)) this.#parts.log.warning(text)
+    for (const text of this.#faults)
+      if (!before.has(text)) this.#parts.log.warning(text, 'peer-site-fault')
   }
 
   #checkPeer(watch: Watch, hosts: ReadonlySet<string>): void {
@@ -172,14 +173,18 @@ export class SiteWatch {
     const fault = counts ? found : ''
     if (fault !== watch.clockFault) {
       watch.clockFault = fault
-      if (fault !== '') log.warning(fault)
+      if (fault !== '') log.warning(fault, 'peer-clock-differs')
       else if (ownSite !== '' && known === undefined)
-        log.info(`the clock of peer ${address} of site ${ownSite} does not count: it is silent`)
-      else if (ownSite !== '' && counts) log.info(`the clock of ${whose} agrees with ours again`)
+        log.info(
+          `the clock of peer ${address} of site ${ownSite} does not count: it is silent`,
+          'peer-clock-ignored',
+        )
+      else if (ownSite !== '' && counts)
+        log.info(`the clock of ${whose} agrees with ours again`, 'peer-clock-agrees')
     }
     if (fault !== '' || most <= CLOCK_DIFFERS_MS || watch.isAhead) return
     watch.isAhead = true
-    log.warning(printClockAhead(ownSite))
+    log.warning(printClockAhead(ownSite), 'own-clock-ahead')
   }
 
   /** True if a fault of the clock of a peer counts: `found`; '' = it has none. */

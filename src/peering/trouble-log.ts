@@ -50,7 +50,7 @@ export class TroubleLog {
     else this.#troubles.set(host, troubles)
     for (const text of texts) {
       if (known.has(text)) continue
-      if (this.#logged++ < LOGGED_MAX) this.#log.warning(text)
+      if (this.#logged++ < LOGGED_MAX) this.#log.warning(text, 'peer-endpoint-problem')
     }
   }
 
@@ -58,7 +58,10 @@ export class TroubleLog {
   endInterval(): void {
     const unlogged = this.#logged - LOGGED_MAX
     if (unlogged > 0)
-      this.#log.warning(`and ${unlogged} more problems with endpoints of other sites`)
+      this.#log.warning(
+        `and ${unlogged} more problems with endpoints of other sites`,
+        'peer-endpoint-problems-more',
+      )
     this.#logged = 0
   }
 }

@@ -153,7 +153,7 @@ export async function openGroupDrains(
 function systemServers(log: Logger): readonly HostPort[] {
   const found = readSystemServers()
   if (typeof found !== 'string') return found
-  log.warning(`group: ${found}; name the servers to ask`)
+  log.warning(`group: ${found}; name the servers to ask`, 'group-servers-unknown')
   return []
 }
 

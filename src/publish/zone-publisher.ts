@@ -113,7 +113,8 @@ export class ZonePublisher {
     const { group, resources, log, metrics, threads, locator } = this.#parts
     group.enter(resources)
     await this.#records.startPeers()
-    for (const lost of findLostAddresses(this.#options)) log.warning(lost.print())
+    for (const lost of findLostAddresses(this.#options))
+      log.warning(lost.print(), 'peer-cache-lost')
     const loaded = this.#load()
     if (loaded === undefined) await group.assignZones()
     const zones = threads.open(locator, loaded)
@@ -288,9 +289,9 @@ export class ZonePublisher {
     // A configuration that answers must not be replaced by one that does not.
     if (group.replacesServing) faultAt(position)(new InputError(undefined, reason))
     this.#follow(open).catch((error) => {
-      log.error(`records cannot be watched: ${printReason(error)}`)
+      log.error(`records cannot be watched: ${printReason(error)}`, 'records-watch-failed')
     })
-    log.warning(`${reason}; queries get SERVFAIL until the records are read`)
+    log.warning(`${reason}; queries get SERVFAIL until the records are read`, 'records-unread')
   }
 
   async #follow(open: Opened): Promise<void> {
@@ -344,7 +345,8 @@ export class ZonePublisher {
   #reportLameServers({ zones }: PublishedZones): void {
     const apexes = zones.map(({ apex }) => apex)
     for (const { apex, records } of zones.filter((zone) => !isLocalZone(zone.apex))) {
-      for (const lame of findLameServers(apex, records, apexes)) this.#parts.log.warning(lame)
+      for (const lame of findLameServers(apex, records, apexes))
+        this.#parts.log.warning(lame, 'nameservers-lame')
     }
   }
 

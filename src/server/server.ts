@@ -268,7 +268,7 @@ export class Server implements ServerView {
     // A client can repeat the packet that caused the panic. The counter counts all of them.
     if (!this.#panicLines.take(this.#clock.monotonic())) return Rcode.SERVFAIL
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    this.#log.error(`Recovered from panic in server: "${this.address}" ${text}`)
+    this.#log.error(`Recovered from panic in server: "${this.address}" ${text}`, 'panic')
     return Rcode.SERVFAIL
   }
 

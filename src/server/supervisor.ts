@@ -113,15 +113,15 @@ export class Supervisor {
   #reload(): Promise<string> {
     return this.#inTurn(async () => {
       if (this.#stopping) return 'the server is ending'
-      this.#log.info('Reloading')
+      this.#log.info('Reloading', 'reload-started')
       try {
         await this.#replace()
       } catch (error) {
         const fault = describe(error)
-        this.#log.error(`Restart failed: ${fault}`)
+        this.#log.error(`Restart failed: ${fault}`, 'reload-failed')
         return fault
       }
-      this.#log.info('Reloading complete')
+      this.#log.info('Reloading complete', 'reload-complete')
       return ''
     })
   }
@@ -150,9 +150,10 @@ export class Supervisor {
       ])
       await this.#parts.dataThreads?.close()
       faults.push(...(await instance.shutDown()))
-      for (const fault of faults) this.#log.error(describe(fault))
+      for (const fault of faults) this.#log.error(describe(fault), 'shutdown-hook-failed')
       const stuck = closed.filter((result) => result.status === 'rejected')
-      for (const { reason } of stuck) this.#log.error(`Stopping: ${describe(reason)}`)
+      for (const { reason } of stuck)
+        this.#log.error(`Stopping: ${describe(reason)}`, 'stop-failed')
       if (stuck.length > 0) return 3
       return faults.length > 0 ? 4 : 0
     })
@@ -197,7 +198,8 @@ export class Supervisor {
       channel: channel,
     })
     if (errors[0] !== undefined) throw errors[0]
-    for (const warning of instance.warnings) this.#log.warning(describe(warning))
+    for (const warning of instance.warnings)
+      this.#log.warning(describe(warning), 'configuration-warning')
     return instance
   }
 
@@ -224,10 +226,12 @@ export class Supervisor {
       data?.commit(),
     ])
     for (const result of closed) {
-      if (result.status === 'rejected') this.#log.error(`Stopping: ${describe(result.reason)}`)
+      if (result.status === 'rejected')
+        this.#log.error(`Stopping: ${describe(result.reason)}`, 'stop-failed')
     }
     next.serving()
-    for (const fault of (await old?.shutDown()) ?? []) this.#log.error(describe(fault))
+    for (const fault of (await old?.shutDown()) ?? [])
+      this.#log.error(describe(fault), 'shutdown-hook-failed')
   }
 }
 

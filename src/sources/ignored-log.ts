@@ -65,10 +65,13 @@ export class IgnoredLog {
     this.#batch = new Map()
     for (const { text, count } of groups.slice(0, LOGGED_MAX)) {
       const others = count === 1 ? '' : `; the same in ${count - 1} more records`
-      log.warning(`${text}${others}`)
+      log.warning(`${text}${others}`, 'record-field-ignored')
     }
     const more = groups.length - LOGGED_MAX
     if (more > 0)
-      log.warning(`and ${more} more kinds of fields that are ignored: see sextant check`)
+      log.warning(
+        `and ${more} more kinds of fields that are ignored: see sextant check`,
+        'record-field-ignored-more',
+      )
   }
 }

@@ -147,7 +147,10 @@ export class OwnedSource {
     this.#fresh = new Set()
     const named = fresh.slice(0, NAMED_MAX).join(', ')
     const more = fresh.length > NAMED_MAX ? ` and ${fresh.length - NAMED_MAX} more` : ''
-    log.warning(`no zone is served for DNSRecords ${named}${more}: they are ignored`)
+    log.warning(
+      `no zone is served for DNSRecords ${named}${more}: they are ignored`,
+      'records-without-zone',
+    )
   }
 }
 

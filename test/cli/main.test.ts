@@ -80,7 +80,11 @@ const CASES: readonly { args: readonly string[]; code: number; out?: RegExp; err
     code: 0,
     out: /^ {2}sextant fqdn cache list[\s\S]*sextant fqdn names/,
   },
-  { args: ['demo', '-h'], code: 0, out: /^ {2}sextant demo\n\n.*\n$/ },
+  {
+    args: ['demo', '-h'],
+    code: 0,
+    out: /^ {2}sextant demo\n\n.*\n\n +-log-format FORMAT.*\n$/,
+  },
 ]
 
 for (const { args, code, out, error } of CASES) {

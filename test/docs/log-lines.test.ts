@@ -1,11 +1,12 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { root } from '../support/server.ts'
 
 /** The part of docs/log-lines.mjs that this test uses. */
 interface Generator {
   generateLogLines(src: string, page: string): string
+  logEvents(src: string): readonly string[]
   logLines(src: string): ReadonlyMap<string, readonly string[]>
 }
 
@@ -31,4 +32,37 @@ t.test('the page has lines of the source, in its order, and no other', async (t)
     /^\| info \| `…: running …` \| note \|$/m,
     'a new row stays',
   )
+})
+
+/** Events that files of several folders name, because they mean the same there. */
+const SHARED = [
+  'kubeconfig-warning',
+  'panic',
+  'peer-unsigned',
+  'reload-failed',
+  'site-death',
+  'snapshot-missing',
+  'snapshot-not-used',
+  'stack',
+  'xdp-failed',
+  'zone-signatures-expire',
+  'zone-warning',
+]
+
+t.test('each event means one thing, and keeps its name', async (t) => {
+  const { logEvents } = (await import(join(root, 'docs/log-lines.mjs'))) as Generator
+  const events = logEvents(src)
+  t.ok(events.length > 200, 'the events were found')
+  for (const event of events) t.match(event, /^[a-z][a-z0-9]*(-[a-z0-9]+){0,4}$/)
+  const folders = new Map<string, Set<string>>()
+  for (const file of readdirSync(src, { recursive: true, encoding: 'utf8' })) {
+    if (!file.endsWith('.ts')) continue
+    const source = readFileSync(join(src, file), 'utf8')
+    for (const [, event = ''] of source.matchAll(/, '([a-z0-9-]+)'\)|^ +'([a-z0-9-]+)',\n *\)/gm)) {
+      if (events.includes(event))
+        folders.set(event, (folders.get(event) ?? new Set()).add(dirname(file)))
+    }
+  }
+  const shared = [...folders].filter(([, { size }]) => size > 1).map(([event]) => event)
+  t.strictSame(shared.sort(), SHARED, 'an event of several folders is added here on purpose')
 })

@@ -164,7 +164,10 @@ class AdminService {
     if (status < 500 || error instanceof ApiFault) {
       return sendProblem(reply, status, `${error.message}${unknownField(error)}`)
     }
-    this.#guarded.site.log.error(`${method} ${url}: ${error.stack ?? error.message}`)
+    this.#guarded.site.log.error(
+      `${method} ${url}: ${error.stack ?? error.message}`,
+      'admin-failed',
+    )
     return sendProblem(reply, 500, 'the request failed; the log of the server has the reason')
   }
 
@@ -181,7 +184,10 @@ class AdminService {
       const reason = error instanceof Error ? error.message : String(error)
       if (reason === this.#certificateFault) return
       this.#certificateFault = reason
-      this.#guarded.site.log.error(`the old certificate is used: ${reason}`)
+      this.#guarded.site.log.error(
+        `the old certificate is used: ${reason}`,
+        'admin-certificate-kept',
+      )
     }
   }
 }

@@ -91,7 +91,10 @@ export class FollowedZones {
     const { names, usedOctets } = this.zones.image.stats
     const seconds = ((clock.monotonic() - this.#startMs) / 1000).toFixed(2)
     const memory = `${(usedOctets / 1_048_576).toFixed(1)} MB`
-    log.info(`read ${names} names from Kubernetes, ${memory} of zones, in ${seconds} s`)
+    log.info(
+      `read ${names} names from Kubernetes, ${memory} of zones, in ${seconds} s`,
+      'kubernetes-names-read',
+    )
     this.#isSynced = true
     this.#markSynced()
   }

@@ -58,7 +58,10 @@ export function serveCluster(
       return
     }
     const reason = followed.unreadyReason()
-    c.log.warning(`starting server with unsynced Kubernetes API: ${reason}; queries get SERVFAIL`)
+    c.log.warning(
+      `starting server with unsynced Kubernetes API: ${reason}; queries get SERVFAIL`,
+      'kubernetes-api-unsynced',
+    )
     void followed.synced().then(() => serve(zones.item))
   }
   return {

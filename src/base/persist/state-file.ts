@@ -167,7 +167,7 @@ export class StateFile<T> {
       this.#schedule.fault = found.reason
       this.#schedule.stop()
     }
-    log.warning(printRefused(path, kind, found))
+    log.warning(printRefused(path, kind, found), 'state-file-refused')
     return undefined
   }
 

@@ -26,8 +26,10 @@ interface WriteScheduleOptions {
 
 /** Logs that writes begin to fail, or succeed again. `before`: the fault of the write before; '' = it succeeded. */
 export function logWriteFault(log: Logger, subject: string, before: string, fault: string): void {
-  if (fault !== '' && before === '') log.error(`${subject} cannot be written: ${fault}`)
-  if (fault === '' && before !== '') log.info(`${subject} can be written again`)
+  if (fault !== '' && before === '')
+    log.error(`${subject} cannot be written: ${fault}`, 'state-write-failed')
+  if (fault === '' && before !== '')
+    log.info(`${subject} can be written again`, 'state-write-recovered')
 }
 
 /**

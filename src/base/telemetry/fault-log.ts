@@ -31,7 +31,7 @@ export class FaultLog {
       return false
     }
     this.#reported.set(thing, fault)
-    this.#log.warning(fault)
+    this.#log.warning(fault, 'fault')
     return true
   }
 
@@ -44,7 +44,7 @@ export class FaultLog {
     const nowMs = this.#clock.monotonic()
     if (nowMs - this.#periodMs < TOLD_PERIOD_MS) return
     const unreported = this.#count - TOLD_MAX
-    if (unreported > 0) this.#log.warning(`and ${unreported} more faults before`)
+    if (unreported > 0) this.#log.warning(`and ${unreported} more faults before`, 'fault-more')
     this.#periodMs = nowMs
     this.#count = 0
   }

@@ -18,8 +18,8 @@ export function guarding(log: Logger, what: string): Guarded {
       const fault = error instanceof Error ? error.message : String(error)
       if (fault === lastFault) return
       lastFault = fault
-      log.error(`${what} failed, the last valid state is kept: ${fault}`)
-      if (error instanceof Error && error.stack !== undefined) log.debug(error.stack)
+      log.error(`${what} failed, the last valid state is kept: ${fault}`, 'background-task-failed')
+      if (error instanceof Error && error.stack !== undefined) log.debug(error.stack, 'stack')
     }
   }
 }

@@ -36,8 +36,8 @@ export const NEWLINE = 0x0a
 export interface OctetSink {
   /** True while the sink still reads octets written before: they must not change. */
   isBusy(): boolean
-  /** Writes `octets`, and calls `done` later, once it has read them. */
-  write(octets: Buffer, done: () => void): void
+  /** Writes `octets`, and calls `done` later: once it has read them, or with the error that lost them. */
+  write(octets: Buffer, done: (error?: Error | null) => void): void
 }
 
 /** Octets of each of the two halves. */
@@ -53,7 +53,7 @@ const FLUSH_OCTETS = 65_536
 export class LineBuffer implements LineWriter {
   octets: Buffer = Buffer.allocUnsafeSlow(HALF_OCTETS)
   view: DataView = viewOf(this.octets)
-  /** Lines that were dropped because both halves were full. */
+  /** Lines that were dropped because both halves were full, or that the sink lost. */
   dropped = 0
   #other: Buffer = Buffer.allocUnsafeSlow(HALF_OCTETS)
   #otherView: DataView = viewOf(this.#other)
@@ -105,7 +105,11 @@ export class LineBuffer implements LineWriter {
     this.#other = octets
     this.#otherView = view
     this.#filled = 0
-    this.#sink.write(octets.subarray(0, filled), this.#flush)
+    const written = octets.subarray(0, filled)
+    this.#sink.write(written, (error) => {
+      if (error) this.dropped += countLines(written)
+      this.#flush()
+    })
   }
 
   #hasRoom(octets: number): boolean {

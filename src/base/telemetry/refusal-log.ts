@@ -29,6 +29,6 @@ export class RefusalLog {
       this.#unreported === 0 ? '' : `; ${this.#unreported} others since the last such line`
     this.#lineMs = nowMs
     this.#unreported = 0
-    this.#log.warning(`${this.#print(host)}: ${reason}${more}`)
+    this.#log.warning(`${this.#print(host)}: ${reason}${more}`, 'packet-refused')
   }
 }

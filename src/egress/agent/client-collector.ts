@@ -67,7 +67,8 @@ export class ClientCollector {
     const evictions = counts.evictions + counts.zombieEvictions
     const added = evictions - this.#loggedEvictions
     this.#loggedEvictions = evictions
-    if (added > 0) log.warning(`addresses removed at a limit: ${added} in a minute`)
+    if (added > 0)
+      log.warning(`addresses removed at a limit: ${added} in a minute`, 'egress-addresses-removed')
   }
 
   /** Only a complete dump shows that connections are closed. */
@@ -79,8 +80,10 @@ export class ClientCollector {
     const fault = await connections.dump(({ source, destination, isOpen }) => {
       if (isOpen) clients.findByAddress(source)?.cache.markAlive(destination, startMs)
     })
-    if (fault !== '' && this.#dumpFault === '') log.warning(`connections cannot be read: ${fault}`)
-    if (fault === '' && this.#dumpFault !== '') log.info('connections can be read again')
+    if (fault !== '' && this.#dumpFault === '')
+      log.warning(`connections cannot be read: ${fault}`, 'connections-unreadable')
+    if (fault === '' && this.#dumpFault !== '')
+      log.info('connections can be read again', 'connections-readable')
     this.#dumpFault = fault
     if (fault !== '') {
       counts.failedDumps++

@@ -111,9 +111,13 @@ export class ConnectionCutter {
   #report(count: number, fault: string): void {
     if (this.#isClosed) return
     const { log } = this.#parts
-    if (count > 0) log.info(`connections ended that are no longer allowed: ${count}`)
+    if (count > 0)
+      log.info(`connections ended that are no longer allowed: ${count}`, 'connections-cut')
     if (fault !== '' && fault !== this.#fault) {
-      log.error(`connections that are no longer allowed may continue: ${fault}`)
+      log.error(
+        `connections that are no longer allowed may continue: ${fault}`,
+        'connections-cut-failed',
+      )
     }
     this.#fault = fault
   }

@@ -248,8 +248,8 @@ export class DrainColumn {
     const { log } = this.#options
     const known = this.#annotated.get(key)
     if (known === drain || (known && drain && isSameDrain(known, drain))) return
-    if (drain !== undefined) log.info(`drain begins: ${printDrain(drain)}`)
-    else if (known !== undefined) log.info(`drain ends: ${printDrain(known)}`)
+    if (drain !== undefined) log.info(`drain begins: ${printDrain(drain)}`, 'drain-begins')
+    else if (known !== undefined) log.info(`drain ends: ${printDrain(known)}`, 'drain-ends')
     if (drain === undefined) this.#annotated.delete(key)
     else this.#annotated.set(key, drain)
   }
@@ -263,6 +263,7 @@ export class DrainColumn {
       this.#foreign.add(drain)
       log.warning(
         `drain ${drain.selector.text} selects endpoints of site ${origin.site}: they are drained at this server only`,
+        'drain-of-other-site',
       )
     }
   }

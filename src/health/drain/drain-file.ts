@@ -58,7 +58,7 @@ export class DrainFile extends ScheduledDrains {
     const wasFaulty = this.#problems.length > 0
     this.#report(found.faults, 'the last valid state is kept')
     if (found.faults.length > 0) return
-    if (wasFaulty) log.info(`drain file ${path} is valid again`)
+    if (wasFaulty) log.info(`drain file ${path} is valid again`, 'drain-file-valid')
     this.set(found.drains.map(({ drain }) => drain))
   }
 
@@ -70,7 +70,8 @@ export class DrainFile extends ScheduledDrains {
       const reason = `drain file ${path}: ${fault.message}; ${effect}`
       return { ...problemOf(fault, path), reason }
     })
-    if (first !== undefined) log.error(`drain file ${path}: ${first.print()}${more}; ${effect}`)
+    if (first !== undefined)
+      log.error(`drain file ${path}: ${first.print()}${more}; ${effect}`, 'drain-file-invalid')
   }
 
   #read(): DrainText {

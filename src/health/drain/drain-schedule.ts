@@ -71,10 +71,10 @@ export abstract class ScheduledDrains implements DrainFeed {
     const ended = this.#active.filter((drain) => !active.includes(drain))
     this.#active = active
     if (begun.length === 0 && ended.length === 0) return
-    for (const drain of begun) log.info(`drain begins: ${printDrain(drain)}${more}`)
+    for (const drain of begun) log.info(`drain begins: ${printDrain(drain)}${more}`, 'drain-begins')
     for (const drain of ended) {
       const replaced = begun.some(({ selector }) => selector.text === drain.selector.text)
-      if (!replaced) log.info(`drain ends: ${printDrain(drain)}`)
+      if (!replaced) log.info(`drain ends: ${printDrain(drain)}`, 'drain-ends')
     }
     for (const listener of this.#listeners) listener({ begun, ended })
   }

@@ -157,7 +157,7 @@ export class GroupLookup {
         this.#groups === undefined ? 'the group counts as active' : 'the last known groups count'
       const fault = `${found.fault}; ${kept}`
       if (fault === this.#fault) return
-      log.warning(`active groups of ${this.zone}: ${fault}`)
+      log.warning(`active groups of ${this.zone}: ${fault}`, 'active-groups')
       this.#fault = fault
     } else {
       const text = found.groups.join(', ')
@@ -166,7 +166,7 @@ export class GroupLookup {
       this.#hasFound = true
       this.#fault = ''
       this.#groups = found.groups
-      log.info(`active groups of ${this.zone}: ${text === '' ? 'none' : text}`)
+      log.info(`active groups of ${this.zone}: ${text === '' ? 'none' : text}`, 'active-groups')
     }
     this.#notify()
   }

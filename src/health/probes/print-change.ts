@@ -24,7 +24,8 @@ export function findChange(before: ProbeState, after: ProbeState): HealthChange 
 
 /** Logs a change. `at`: the address and its record. */
 export function logChange(log: Logger, at: string, { health, failures, reason }: ProbeState): void {
-  if (health === 'up') log.info(`${at} is up`)
-  else if (health === 'down') log.warning(`${at} is down after ${failures} failures: ${reason}`)
-  else log.warning(`${at} is served, its health is unknown: ${reason}`)
+  if (health === 'up') log.info(`${at} is up`, 'address-up')
+  else if (health === 'down')
+    log.warning(`${at} is down after ${failures} failures: ${reason}`, 'address-down')
+  else log.warning(`${at} is served, its health is unknown: ${reason}`, 'address-health-unknown')
 }

@@ -186,7 +186,7 @@ export class Shifts {
     this.#isChanged = true
     if (shift.state !== undefined) return
     this.#update(shift, plan, shift.progress)
-    log.info(`shift of ${print(shift)}`)
+    log.info(`shift of ${print(shift)}`, 'shift')
   }
 
   /** Ends the shift of the old version, unless the new one has the same. */
@@ -205,7 +205,10 @@ export class Shifts {
     shift.unusedMs = clock.monotonic()
     if (after === undefined || shift.keys.size > 0) return
     this.#shifts.delete(shift.id)
-    log.info(`shift of ${key} to ${plan.to} ends: its annotation was edited or removed`)
+    log.info(
+      `shift of ${key} to ${plan.to} ends: its annotation was edited or removed`,
+      'shift-ends',
+    )
   }
 
   #forgetUnused(nowMs: number): void {
@@ -243,7 +246,7 @@ export class Shifts {
     const reason = this.#findOut(record, plan)
     if (reason === '') return []
     this.#update(shift, plan, { ...shift.progress, outcome: 'reverted', reason })
-    this.#options.log.warning(`shift of ${print(shift)}`)
+    this.#options.log.warning(`shift of ${print(shift)}`, 'shift')
     this.#noteChange()
     return shift.keys
   }
@@ -274,7 +277,7 @@ export class Shifts {
       const isLast = step === plan.steps.length - 1
       const next = isLast ? { step, outcome: 'finished' as const } : { step: step + 1 }
       this.#update(shift, plan, { ...shift.progress, ...next })
-      this.#options.log.info(`shift of ${print(shift)}`)
+      this.#options.log.info(`shift of ${print(shift)}`, 'shift')
       for (const key of shift.keys) changed.add(key)
     }
     this.#noteChange()

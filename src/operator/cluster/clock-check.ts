@@ -75,8 +75,9 @@ export class ClockCheck implements ApiClient {
     const fault = printClockFault('the API server', this.#serverClock.aheadMs ?? 0)
     if (fault === this.#fault) return response
     this.#fault = fault
-    if (fault === '') log.info('the clock of the API server agrees with ours again')
-    else log.warning(fault)
+    if (fault === '')
+      log.info('the clock of the API server agrees with ours again', 'api-clock-agrees')
+    else log.warning(fault, 'api-clock-differs')
     for (const listener of this.#listeners) listener()
     return response
   }

@@ -185,7 +185,8 @@ export class ClusterProbing {
       this.#unlogged++
       return
     }
-    if (this.#unlogged > 0) log.warning(`and ${this.#unlogged} more addresses went up or down`)
+    if (this.#unlogged > 0)
+      log.warning(`and ${this.#unlogged} more addresses went up or down`, 'address-changes-more')
     this.#unlogged = 0
     logChange(log, `${probe.address} of ${this.recordOf(probe.id)}`, after)
   }

@@ -138,11 +138,14 @@ export class RecordDeaths {
     const nowMs = clock.monotonic()
     if (!this.#budget.take(nowMs)) {
       if (this.#moreBudget.take(nowMs))
-        log.info('more lines about the death of sites follow when their hosts are reconciled again')
+        log.info(
+          'more lines about the death of sites follow when their hosts are reconciled again',
+          'site-death-more',
+        )
       return false
     }
-    if (isWarning) log.warning(`if ${site} dies: ${text}`)
-    else log.info(`if ${site} dies: ${text}`)
+    if (isWarning) log.warning(`if ${site} dies: ${text}`, 'site-death')
+    else log.info(`if ${site} dies: ${text}`, 'site-death')
     return true
   }
 }

@@ -69,7 +69,10 @@ export class Reporter implements ReconcileListener {
 
   departed({ key }: DnsRecordView, owners: readonly string[]): void {
     const ids = owners.join(', ')
-    this.#log.info(`dnsrecords ${key}: removing endpoints of owner ${ids}: its record is gone`)
+    this.#log.info(
+      `dnsrecords ${key}: removing endpoints of owner ${ids}: its record is gone`,
+      'owner-departed',
+    )
   }
 
   forgot(key: string): void {
@@ -105,7 +108,7 @@ export class Reporter implements ReconcileListener {
     }
     for (const text of texts) {
       const ids = this.#shared.get(text)
-      if (ids === undefined) this.#log.warning(text)
+      if (ids === undefined) this.#log.warning(text, 'record-share')
       this.#shared.set(text, (ids ?? new Set()).add(id))
     }
   }
@@ -120,7 +123,8 @@ export class Reporter implements ReconcileListener {
     const isShared = SHARED.has(reason)
     if (isShared) this.#shareTexts(record.key, reason, texts)
     for (const note of texts.slice(0, TEXTS_MAX)) {
-      if (!isShared) this.#log.warning(`${record.key}: ${PREFIXES.get(reason) ?? ''}${note}`)
+      if (!isShared)
+        this.#log.warning(`${record.key}: ${PREFIXES.get(reason) ?? ''}${note}`, 'record-problem')
       this.#events.record(subjectOf(record), { type: 'Warning', reason, action: 'Merge', note })
     }
   }

@@ -112,8 +112,8 @@ export class OrphanCollector {
       const isKnown = error instanceof ApiError || error instanceof NotLeadingError
       const cause = error instanceof Error ? error.message : String(error)
       const text = `removing endpoints of clusters without a Secret failed, retrying: ${cause}`
-      if (isKnown) log.debug(text)
-      else log.error(text)
+      if (isKnown) log.debug(text, 'orphan-sweep-failed')
+      else log.error(text, 'orphan-sweep-failed')
     }
     this.#isSweeping = false
   }
@@ -125,7 +125,10 @@ export class OrphanCollector {
     const owners = readOwners(record).filter(({ cluster }) => left.has(cluster))
     if (owners.length === 0) return
     const clusters = [...new Set(owners.map(({ cluster }) => cluster))].join(', ')
-    log.info(`dnsrecords ${key}: removing endpoints of cluster ${clusters}: it has no Secret`)
+    log.info(
+      `dnsrecords ${key}: removing endpoints of cluster ${clusters}: it has no Secret`,
+      'orphan-endpoints-removed',
+    )
     const ids = owners.map(({ id }) => id)
     for (const write of planDepartures(record, ids, clock.now())) await writer.write(write)
   }

@@ -327,11 +327,14 @@ function viewOf(object: ApiObject | undefined): DnsRecordView | undefined {
 }
 
 function prefixed(log: Logger, name: string): Logger {
-  const text = (line: string): string => `cluster ${name}: ${line}`
+  const prefixing = (write: Logger['info']): Logger['info'] => {
+    return (line, event, fields) =>
+      write(`cluster ${name}: ${line}`, event, { cluster: name, ...fields })
+  }
   return {
-    debug: (line) => log.debug(text(line)),
-    info: (line) => log.info(text(line)),
-    warning: (line) => log.warning(text(line)),
-    error: (line) => log.error(text(line)),
+    debug: prefixing(log.debug),
+    info: prefixing(log.info),
+    warning: prefixing(log.warning),
+    error: prefixing(log.error),
   }
 }

@@ -223,7 +223,7 @@ export class RemoteClusters {
         return
       }
       const fault = found === undefined ? '' : `other clusters not followed: ${found.problem}`
-      if (fault !== '' && fault !== this.#fault) env.log.warning(fault)
+      if (fault !== '' && fault !== this.#fault) env.log.warning(fault, 'own-cluster-unknown')
       this.#fault = fault
       await new Promise<void>((resolve) => {
         const cancel = env.timers.after(found === undefined ? CHECK_MS : backoff.next(), resolve)
@@ -267,7 +267,8 @@ export class RemoteClusters {
   async #open(key: string, entry: Entry, config: InlineKubeconfig): Promise<void> {
     const { local, connect, metrics } = this.#parts
     const { name } = entry
-    if (config.warning !== '') local.env.log.warning(`cluster ${name}: ${config.warning}`)
+    if (config.warning !== '')
+      local.env.log.warning(`cluster ${name}: ${config.warning}`, 'kubeconfig-warning')
     const api = await connect(config)
     if (this.#isClosed || this.#entries.get(key) !== entry) return
     entry.cluster = new RemoteCluster({
@@ -347,7 +348,8 @@ export class RemoteClusters {
       name,
       uid: String(uid),
     }
-    if (problem !== '') env.log.warning(`Secret ${name}: cluster not followed: ${problem}`)
+    if (problem !== '')
+      env.log.warning(`Secret ${name}: cluster not followed: ${problem}`, 'cluster-secret-problem')
     events.record(subject, {
       type: fault === '' ? 'Normal' : 'Warning',
       reason: fault === '' ? 'RemoteClusterFollowed' : 'RemoteClusterFault',

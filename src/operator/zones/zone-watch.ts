@@ -223,11 +223,17 @@ export class ZoneWatch implements ServedZones {
     const reasonsOf = (text: string): string =>
       text.slice(text.indexOf(`${zone}: `) + zone.length + 2)
     if (fault !== before && fault !== '')
-      log.warning(`no nameserver of its Secret serves the zone ${zone}: ${reasonsOf(fault)}`)
+      log.warning(
+        `no nameserver of its Secret serves the zone ${zone}: ${reasonsOf(fault)}`,
+        'zone-unserved',
+      )
     if (note !== '')
-      log.info(`not known whether a nameserver serves the zone ${zone}: ${reasonsOf(note)}`)
+      log.info(
+        `not known whether a nameserver serves the zone ${zone}: ${reasonsOf(note)}`,
+        'zone-service-unknown',
+      )
     if (finding === 'served' && before !== '')
-      log.info(`zone ${zone}: a nameserver serves it again`)
+      log.info(`zone ${zone}: a nameserver serves it again`, 'zone-served')
     for (const key of entry.records.keys()) onEvent(key)
   }
 }

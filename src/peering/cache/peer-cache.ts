@@ -224,8 +224,13 @@ export class PeerCache {
       onCut: (address, count) => {
         if (this.#cut.has(address)) return
         this.#cut.add(address)
-        if (address === '') log.warning(`${path} has no room for ${count} addresses that are down`)
-        else log.warning(`${path} has no room for ${count} endpoints of peer ${address}`)
+        if (address === '')
+          log.warning(`${path} has no room for ${count} addresses that are down`, 'peer-cache-full')
+        else
+          log.warning(
+            `${path} has no room for ${count} endpoints of peer ${address}`,
+            'peer-cache-full',
+          )
       },
     })
   }

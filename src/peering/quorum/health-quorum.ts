@@ -131,7 +131,10 @@ export class HealthQuorum {
   check(): boolean {
     const unlogged = this.#logged - LOGGED_MAX
     if (unlogged > 0)
-      this.#parts.log.warning(`and ${unlogged} more changes of the health of peers' addresses`)
+      this.#parts.log.warning(
+        `and ${unlogged} more changes of the health of peers' addresses`,
+        'quorum-changes-more',
+      )
     this.#logged = 0
     return this.#sites.check()
   }
@@ -333,6 +336,7 @@ export class HealthQuorum {
       this.#crowded.add(id)
       log.warning(
         `${host}: ${leaves.length} addresses of peers, ${RECORD_ADDRESSES_MAX} are probed`,
+        'quorum-addresses-limit',
       )
     }
   }
@@ -392,8 +396,8 @@ export class HealthQuorum {
 
   #logOut(name: string, isOut: boolean, reason: string): void {
     const { log } = this.#parts
-    if (isOut) log.warning(`${name} is taken out: ${reason}`)
-    else log.info(`${name} is served again: ${reason}`)
+    if (isOut) log.warning(`${name} is taken out: ${reason}`, 'quorum-taken-out')
+    else log.info(`${name} is served again: ${reason}`, 'quorum-served-again')
   }
 
   /** Logs what changed, whatever decided it. */
@@ -403,9 +407,10 @@ export class HealthQuorum {
     const { log } = this.#parts
     const said = printStatements(statements)
     if (isOut.after !== isOut.before) this.#logOut(name, isOut.after, said)
-    if (isDisputed.after && !isDisputed.before) log.warning(`sites disagree about ${name}: ${said}`)
+    if (isDisputed.after && !isDisputed.before)
+      log.warning(`sites disagree about ${name}: ${said}`, 'sites-disagree')
     if (!isDisputed.after && isDisputed.before)
-      log.info(`sites no longer disagree about ${name}: ${said}`)
+      log.info(`sites no longer disagree about ${name}: ${said}`, 'sites-agree')
   }
 }
 

@@ -136,6 +136,7 @@ export class HeardSites {
       const most = this.#count
       log.warning(
         `quorum ${quorum} is never reached: ${site} and its peers are ${most} sites; set it to at most ${most}`,
+        'quorum-unreachable',
       )
     }
     this.#isReportedUnreachable = isUnreachable
@@ -163,8 +164,9 @@ export class HeardSites {
     const what = this.isUndecided
       ? `${this.#parts.quorum} needed, so addresses of peers keep their last health`
       : 'its own checks decide which addresses of peers are served'
-    if (isIsolated) log.warning(`site ${site} is isolated: ${heard}, silent: ${names}; ${what}`)
-    else log.info(`site ${site} is no longer isolated: ${heard}`)
+    if (isIsolated)
+      log.warning(`site ${site} is isolated: ${heard}, silent: ${names}; ${what}`, 'site-isolated')
+    else log.info(`site ${site} is no longer isolated: ${heard}`, 'site-not-isolated')
   }
 }
 

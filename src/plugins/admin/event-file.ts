@@ -117,14 +117,15 @@ export class EventFile {
     const isFirst = this.#fault === ''
     this.#fault = fault
     const { log, path } = this.#options
-    if (isFirst) log.error(`events cannot be written to ${path}: ${fault}`)
+    if (isFirst)
+      log.error(`events cannot be written to ${path}: ${fault}`, 'event-file-write-failed')
   }
 
   #reportRecovery(): void {
     this.#fault = ''
     if (this.#dropped === 0) return
     const { log, path } = this.#options
-    log.warning(`${path} lacks ${this.#dropped} events that could not be written`)
+    log.warning(`${path} lacks ${this.#dropped} events that could not be written`, 'event-file-gap')
     this.#dropped = 0
   }
 }

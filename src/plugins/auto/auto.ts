@@ -72,7 +72,7 @@ export class Auto {
     const { clock, directory, isWholeAmong, log, pattern } = this.#options
     const warnings: string[] = []
     const warn = (text: string): void => {
-      log.warning(text)
+      log.warning(text, 'zone-file-skipped')
       warnings.push(text)
     }
     const search = findZoneFiles(directory, pattern, warn, this.#found)
@@ -131,10 +131,10 @@ export class Auto {
     const { log } = this.#options
     const errors = await zone.load()
     for (const error of errors.slice(0, 1)) {
-      log.warning(`Parse zone \`${zone.zoneText}': ${error.print()}`)
+      log.warning(`Parse zone \`${zone.zoneText}': ${error.print()}`, 'zone-parse-failed')
     }
     if (errors.length > 0) return false
-    log.info(`Inserting zone \`${zone.zoneText}' from: ${zone.path}`)
+    log.info(`Inserting zone \`${zone.zoneText}' from: ${zone.path}`, 'zone-inserted')
     return true
   }
 
@@ -144,7 +144,7 @@ export class Auto {
     zone?.stop()
     this.#zones.delete(key)
     if (zone?.answerer === undefined) return false
-    this.#options.log.info(`Deleting zone \`${zone.zoneText}'`)
+    this.#options.log.info(`Deleting zone \`${zone.zoneText}'`, 'zone-deleted')
     return true
   }
 

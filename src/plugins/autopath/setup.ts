@@ -47,7 +47,7 @@ export const autopath: Directive = {
     }
     const start = (): void => {
       const path = readSearchPath(options)
-      if (path.length === 0) c.log.warning(emptyPath)
+      if (path.length === 0) c.log.warning(emptyPath, 'autopath-empty')
       follow(path)
       broadcast.publish(path)
     }

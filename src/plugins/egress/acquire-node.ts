@@ -101,7 +101,9 @@ function build(
     clock,
     timers,
     log,
-    ...(config.logsDecisions ? { onDecision: (one) => log.info(answerLine(one)) } : {}),
+    ...(config.logsDecisions
+      ? { onDecision: (one) => log.info(answerLine(one), 'egress-decision') }
+      : {}),
     statePath: config.stateFile,
   })
   const stopMetrics = exportNode(metrics, { agent, enforcerNumbers: numbers, countsEndpoints })
@@ -169,13 +171,14 @@ function makeEnforcer(
     timers,
     onFault: (fault) => {
       if (fault !== '') {
-        log.error(`nftables: transactions fail, and are tried again: ${fault}`)
+        log.error(`nftables: transactions fail, and are tried again: ${fault}`, 'nftables-failed')
         return
       }
-      log.info('nftables: transactions succeed again')
+      log.info('nftables: transactions succeed again', 'nftables-recovered')
       onRecovery()
     },
-    onRepair: (what) => log.warning(`nftables: table ${table} was changed by others: ${what}`),
+    onRepair: (what) =>
+      log.warning(`nftables: table ${table} was changed by others: ${what}`, 'nftables-repaired'),
   })
   return { enforcer, numbers: () => ({ ...enforcer.counts, refused: enforcer.refused }) }
 }

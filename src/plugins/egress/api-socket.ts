@@ -45,7 +45,10 @@ export class ApiSocket {
       if (this.#isClosed) socket.close()
     } catch (error) {
       // Enforcement does not depend on it.
-      this.#log.error(`no API: ${error instanceof Error ? error.message : error}`)
+      this.#log.error(
+        `no API: ${error instanceof Error ? error.message : error}`,
+        'egress-api-failed',
+      )
     }
   }
 }

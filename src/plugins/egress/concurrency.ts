@@ -57,7 +57,10 @@ export class Concurrency {
 
   #refuse(nowMs: number, limit: string): false {
     if (this.#budget.take(nowMs)) {
-      this.#log.warning(`queries in progress: limit of ${limit} reached, new ones get SERVFAIL`)
+      this.#log.warning(
+        `queries in progress: limit of ${limit} reached, new ones get SERVFAIL`,
+        'egress-queries-limit',
+      )
     }
     return false
   }

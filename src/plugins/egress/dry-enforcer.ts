@@ -52,7 +52,7 @@ export class DryEnforcer implements Enforcer {
   }
 
   #print(text: string): void {
-    if (this.#budget.take(this.#monotonic())) this.#log.info(`dry run: ${text}`)
+    if (this.#budget.take(this.#monotonic())) this.#log.info(`dry run: ${text}`, 'egress-dry-run')
   }
 }
 

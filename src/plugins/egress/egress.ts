@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
 import { EdeCode, Opcode, Rcode, RRType } from '../../dns/iana/index.ts'
 import { fittingAnswers, replyLimit, uncompressedOctets } from '../../dns/message/compose.ts'
 import { Protocol, type Query } from '../../dns/message/query.ts'
@@ -48,7 +49,7 @@ interface EgressParts {
   readonly slots: CounterSlots
   readonly times: ReplyTimes
   /** Writes a line for each denied query; undefined = they are not logged. */
-  readonly logDecision: ((line: string) => void) | undefined
+  readonly logDecision: Logger['info'] | undefined
 }
 
 /** A query of a client. Times are monotonic milliseconds. */
@@ -135,7 +136,7 @@ export class Egress implements Handler {
     const { response, query } = tx
     slots.of(tx)[EgressCount.Denied]! += 1
     times.observe('denied', 'totalTime', clock.monotonic() - startMs)
-    logDecision?.(denialLine(client, query, options.denyRcode))
+    logDecision?.(denialLine(client, query, options.denyRcode), 'egress-decision')
     response.edeCode = EdeCode.BLOCKED
     response.imputedLabel = query.labelCount
     response.rcode = options.denyRcode

@@ -119,7 +119,10 @@ export class NodeService {
     await this.#openApi()
     await synced
     if (this.#isSynced || this.#isClosed) return
-    this.#parts.log.warning(`starting before the policies are read: ${this.#parts.feed.reason}`)
+    this.#parts.log.warning(
+      `starting before the policies are read: ${this.#parts.feed.reason}`,
+      'egress-policies-unread',
+    )
     // What names allow is restored while queries are answered, but clients must be known before.
     await this.restore()
   }
@@ -178,7 +181,12 @@ export class NodeService {
   #noteFault(fault: string): void {
     if (this.#isClosed || fault === this.#fault) return
     this.#fault = fault
-    if (fault === '') this.#parts.log.info('the rules of clients are in force again')
-    else this.#parts.log.error(`the rules of clients are not in force: ${fault}`)
+    if (fault === '')
+      this.#parts.log.info('the rules of clients are in force again', 'egress-rules-recovered')
+    else
+      this.#parts.log.error(
+        `the rules of clients are not in force: ${fault}`,
+        'egress-rules-failed',
+      )
   }
 }

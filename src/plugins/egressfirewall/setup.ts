@@ -56,6 +56,7 @@ function setup(c: SetupContext, name: string): Description {
     if (!(await isSettledIn(follower, options.startupMs))) {
       c.log.warning(
         `starting without the names of the cluster: ${follower.reason || 'no response'}`,
+        'egressfirewall-names-unread',
       )
     }
     if (isOver) return

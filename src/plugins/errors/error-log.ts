@@ -19,6 +19,6 @@ export class ErrorLog {
     for (const consolidation of this.#consolidations) {
       if (consolidation.take(text, line)) return
     }
-    this.#log.error(line)
+    this.#log.error(line, 'query-failed')
   }
 }

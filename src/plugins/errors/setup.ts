@@ -60,7 +60,8 @@ function boundLines(c: SetupContext): {
       count += counts.take(0)
     })
     const period = printDuration(LINES_PERIOD_MS)
-    if (count > 0) c.log.error(`errors not logged: ${count} in the last ${period}`)
+    if (count > 0)
+      c.log.error(`errors not logged: ${count} in the last ${period}`, 'errors-not-logged')
   }
   let stop: (() => void) | undefined
   const part: DirectivePart = {
@@ -95,7 +96,7 @@ function scanConsolidation(c: SetupContext, d: Dispenser): Consolidation {
     patternText,
     periodMs,
     periodText: printDuration(periodMs),
-    write: (text) => c.log[level](text),
+    write: (text) => c.log[level](text, 'query-failed'),
     showFirst,
     timers: c.timers,
   })

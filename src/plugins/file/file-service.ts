@@ -89,7 +89,7 @@ async function loadFirst(c: SetupContext, zone: FileZone, config: ZoneConfig): P
     const { position } = config
     const missing = missingFile(first, config)
     if (config.reloadMs === 0) throw missing
-    c.log.warning(`${position.file}:${position.line}: ${missing.message}`)
+    c.log.warning(`${position.file}:${position.line}: ${missing.message}`, 'zone-file-missing')
     return
   }
   const more = errors.length === 1 ? '' : ` (and ${errors.length - 1} more faults)`

@@ -65,7 +65,7 @@ function setUp(
     const found = await findUpstreams(config)
     for (const settings of found) upstreams.push(new Upstream(settings, c.clock, c.timers))
     loops = await loopsOf(c, config, found)
-    for (const loop of loops) c.log.warning(loop.print())
+    for (const loop of loops) c.log.warning(loop.print(), 'forward-loop')
   }
   const stop = (): void => {
     for (const upstream of upstreams) upstream.close()

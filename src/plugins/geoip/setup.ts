@@ -68,18 +68,18 @@ function locate(c: SetupContext, options: GeoipOptions, runJob: JobRunner): Dire
     nets: options.nets,
     onReload: (path, fault) => {
       if (fault === undefined) {
-        c.log.info(`Reloaded ${path}`)
+        c.log.info(`Reloaded ${path}`, 'geoip-reloaded')
         const actor = { kind: 'database', name: path } as const
         c.resources.find(EventLog, '')?.add({ actor, text: 'a new version is used' })
         if (locator.images.length > 0) images.publish(locator.images)
         return
       }
       metrics.noteFailure(path, fault)
-      c.log.error(`Keeping ${printOld(path, fault)}`)
+      c.log.error(`Keeping ${printOld(path, fault)}`, 'geoip-reload-failed')
     },
     onLoad: (path, builtSeconds) => {
       const warning = warnOfAge(path, builtSeconds, c.clock.now())
-      if (warning !== '') c.log.warning(warning)
+      if (warning !== '') c.log.warning(warning, 'geoip-warning')
     },
   }
   let locator = new MmdbLocator(parts)

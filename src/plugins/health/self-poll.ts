@@ -58,9 +58,12 @@ export class SelfPoll {
     observeSeconds(tookMs / 1000)
     if (failure !== '') {
       countFailure()
-      log.warning(`Local health request to "${url}" failed: ${failure}`)
+      log.warning(`Local health request to "${url}" failed: ${failure}`, 'health-poll-failed')
     } else if (tookMs > SLOW_MS) {
-      log.warning(`Local health request to "${url}" took more than 1s: ${printDuration(tookMs)}`)
+      log.warning(
+        `Local health request to "${url}" took more than 1s: ${printDuration(tookMs)}`,
+        'health-poll-slow',
+      )
     }
   }
 }

@@ -58,7 +58,7 @@ function setup(c: SetupContext, fetch: PollUrl): Description {
 
 /** Continues to serve for a while, so that load balancers can notice the shutdown. */
 function waitLameduck(c: SetupContext, lameduckMs: number): Promise<void> {
-  c.log.info(`Going into lameduck mode for ${printDuration(lameduckMs)}`)
+  c.log.info(`Going into lameduck mode for ${printDuration(lameduckMs)}`, 'lameduck')
   return new Promise((resolve) => {
     c.timers.after(lameduckMs, resolve)
   })

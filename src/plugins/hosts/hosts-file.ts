@@ -51,8 +51,9 @@ export class HostsFile {
     this.#options.onLoad(table.records.recordCount, 0)
     const { log, path } = this.#options
     const stat = statIfAny(path)
-    if (stat === undefined) log.warning(`File does not exist: ${path}`)
-    else if (stat.isDirectory()) log.warning(`Hosts file ${JSON.stringify(path)} is a directory`)
+    if (stat === undefined) log.warning(`File does not exist: ${path}`, 'hosts-file-missing')
+    else if (stat.isDirectory())
+      log.warning(`Hosts file ${JSON.stringify(path)} is a directory`, 'hosts-file-directory')
     else await this.reload()
   }
 
@@ -94,7 +95,7 @@ export class HostsFile {
   #notify(error: InputError): void {
     const { message } = error
     if (message !== this.#lastFault)
-      this.#options.log.warning(`unable to access hosts file: ${message}`)
+      this.#options.log.warning(`unable to access hosts file: ${message}`, 'hosts-file-failed')
     this.#lastFault = message
   }
 
@@ -102,7 +103,7 @@ export class HostsFile {
     if (count === 0) return
     const { path, log } = this.#options
     const more = count === 1 ? '' : `, and ${count - 1} more`
-    log.warning(`${path}:${firstLine}: ignored, ${why}${more}`)
+    log.warning(`${path}:${firstLine}: ignored, ${why}${more}`, 'hosts-line-ignored')
   }
 
   async #read(): Promise<void> {
@@ -118,7 +119,7 @@ export class HostsFile {
     this.#warnOfIgnored(table.long, `longer than ${LINE_OCTETS_MAX} octets`)
     this.#warnOfIgnored(table.invalid, 'does not start with an address')
     const entries = table.records.recordCount
-    log.debug(`Parsed hosts file into ${entries} entries`)
+    log.debug(`Parsed hosts file into ${entries} entries`, 'hosts-file-read')
     const modifiedMs = statIfAny(path)?.mtimeMs ?? 0
     onLoad(entries, modifiedMs / 1000)
   }
@@ -133,6 +134,7 @@ export class HostsFile {
       if (table.addLine(line) || !warns) continue
       this.#options.log.warning(
         `ignored ${JSON.stringify(line)}: it does not start with an address`,
+        'hosts-line-ignored',
       )
     }
   }

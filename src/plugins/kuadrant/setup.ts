@@ -58,7 +58,8 @@ async function warnOfOwn(
   options: KuadrantOptions,
   byBlock: ReadonlyMap<BlockConfig, KuadrantOptions>,
 ): Promise<void> {
-  for (const own of await findOwnPeers(c, options, byBlock)) c.log.warning(own.print())
+  for (const own of await findOwnPeers(c, options, byBlock))
+    c.log.warning(own.print(), 'peer-is-own-address')
 }
 
 /** Finds peers that are this server: they report the records that it reads itself. */
@@ -124,7 +125,10 @@ function explainNames(c: SetupContext, networks: readonly Cidr[]): DirectivePart
       if (isOver) explainer?.close()
     }
     open().catch((error) => {
-      c.log.error(`explanations are off: ${error instanceof Error ? error.message : error}`)
+      c.log.error(
+        `explanations are off: ${error instanceof Error ? error.message : error}`,
+        'explanations-off',
+      )
     })
   }
   return {

@@ -44,7 +44,8 @@ export class WeightFile {
    */
   async start(): Promise<void> {
     const { missing, fault } = await this.#load()
-    if (missing && this.#reloadMs > 0) this.#log.warning(this.#printMissing(fault))
+    if (missing && this.#reloadMs > 0)
+      this.#log.warning(this.#printMissing(fault), 'weight-file-missing')
     else if (fault !== '') throw new Error(fault)
     if (this.#reloadMs === 0) return
     const guarded = guarding(this.#log, `Reloading ${this.#path}`)
@@ -75,7 +76,7 @@ export class WeightFile {
     const { fault } = await this.#load().finally(() => {
       this.#busy = false
     })
-    if (fault !== '' && fault !== this.#lastFault) this.#log.error(fault)
+    if (fault !== '' && fault !== this.#lastFault) this.#log.error(fault, 'weight-file-failed')
     this.#lastFault = fault
   }
 
@@ -97,7 +98,7 @@ export class WeightFile {
     if (typeof weights === 'string') return { missing: false, fault: weights }
     this.#text = text
     this.#serve(copyWeights(weights))
-    announce(`Successfully reloaded weight file ${this.#path}`)
+    announce(`Successfully reloaded weight file ${this.#path}`, 'weight-file-reloaded')
     return { missing: false, fault: '' }
   }
 }

@@ -9,6 +9,7 @@ import {
   putReplyFlags,
   putType,
 } from './fields.ts'
+import * as kept from './kept-texts.ts'
 import * as memory from './memory.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
@@ -34,21 +35,22 @@ const { DIGIT_COUNT, DIGITS, DOTTED, THREE_DIGITS } = put
 const SPACE = 0x20
 const DOT = 0x2e
 const COLON = 0x3a
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
 
 /** Text of the format between its fields, as 32-bit integers. */
 const BEFORE_ID = put.wordsOf(Buffer.from(' - '))[0]!
-const BEFORE_TYPE = put.wordsOf(Buffer.from(' "'))[0]!
-const BEFORE_RCODE = put.wordsOf(Buffer.from('" '))[0]!
 const UDP_SPACED = put.wordsOf(Buffer.from('udp '))[0]!
 const TCP_SPACED = put.wordsOf(Buffer.from('tcp '))[0]!
 
 /**
  * Writes a line of COMMON_FORMAT, field by field. `entry`: index of its entry in `entryWords`;
- * `start`: offset in `textView`. Returns the end of the line. This fixed sequence takes a third of
+ * `start`: offset in `textView`; `isEscaped`: the quotes are those of a string of JSON, the name is
+ * not escaped. Returns the end of the line. This fixed sequence takes a third of
  * the time of a loop over the fields of a format (bench/plugins.mjs), and few Corefiles use another
  * format. @hot
  */
-export function putCommon(start: number, entry: number): number {
+export function putCommon(start: number, entry: number, isEscaped = false): number {
   const manner = entryWords[entry + MANNER]!
   const ports = entryWords[entry + PORT_ID]!
   const sizes = entryWords[entry + SIZES]!
@@ -58,83 +60,65 @@ export function putCommon(start: number, entry: number): number {
   at = putDigits(at + 1, ports & 0xffff)
   textView.setInt32(at, BEFORE_ID, true)
   at = putDigits(at + 3, ports >>> 16)
-  at = putKept(at, entry, QUESTIONS, entryWords[entry + QUESTION]!, 0)
+  at = putQuestion(at, entry, isEscaped)
   at = putName(at, (entry + ADDRESS + (isIPv4 ? 1 : 4)) << 2)
   textView.setUint8(at, SPACE)
   textView.setInt32(at + 1, (manner & OVER_TCP) === 0 ? UDP_SPACED : TCP_SPACED, true)
   at = putDigits(at + 5, sizes & 0xffff)
-  at = putKept(at, entry, MANNERS, manner & KEPT_MANNER, sizes >>> 16)
+  at = putManner(at, entry, isEscaped)
   at = putDigits(at, entryWords[entry + SENT]!)
-  return putKept(at, entry, TIMES, entryWords[entry + NANOSECONDS]!, entryWords[entry + SECONDS]!)
+  return putTime(at, entry)
 }
 
-/*
- * Texts with few different values among queries: one that was written before is copied. Each kind
- * has SLOTS places.
- */
-const SLOTS = 64
-/** ` "A IN `: by the entry's QUESTION. */
-const QUESTIONS = 0
-/** ` false 512" NOERROR qr,aa,rd `: by the printed part of MANNER, and the client's size limit. */
-const MANNERS = SLOTS
-/** ` 0.00003799s`: by nanoseconds and seconds. Eight queries of a batch have the same time. */
-const TIMES = 2 * SLOTS
-const KINDS = 3
+/** The part of MANNER that is printed with the client's size limit. */
+export const KEPT_MANNER = 0xffff | (FLAGS_MASK << FLAGS_SHIFT) | DNSSEC_OK | SILENT
 
-const KEPT_MANNER = 0xffff | (FLAGS_MASK << FLAGS_SHIFT) | DNSSEC_OK | SILENT
-
-/** Units of eight octets per text. No text of these kinds has more than 55 octets. */
-const KEPT_WORDS = 8
-const KEY_FACTOR = 0x9e3779b1
-const KEY_SHIFT = 26
-const keptKey = new Int32Array(new ArrayBuffer(4 * KINDS * SLOTS))
-const keptOther = new Int32Array(new ArrayBuffer(4 * KINDS * SLOTS))
-/** 0 = the place is empty. */
-const keptOctets = new Uint8Array(new ArrayBuffer(KINDS * SLOTS))
-/** Octets, not numbers. Printable characters never form a NaN, whose bits may change in a copy. */
-const keptWords = new Float64Array(new ArrayBuffer(8 * KINDS * SLOTS * KEPT_WORDS))
-
-/** Writes a text of `kind` by its keys. @hot */
-function putKept(at: number, entry: number, kind: number, key: number, other: number): number {
-  const slot = kind + (Math.imul(key ^ (other << 7), KEY_FACTOR) >>> KEY_SHIFT)
-  if (keptKey[slot] !== key || keptOther[slot] !== other || keptOctets[slot] === 0) {
-    keep(slot, putAnew(at, entry, kind), at)
-    keptKey[slot] = key
-    keptOther[slot] = other
-  }
-  const octets = keptOctets[slot]!
-  const first = slot * KEPT_WORDS
-  for (let i = 0; i < octets; i += 8) {
-    textView.setFloat64(at + i, keptWords[first + (i >> 3)]!, true)
-  }
-  return at + octets
+/** ` "A IN `. `isEscaped`: for a string of JSON. @hot */
+function putQuestion(at: number, entry: number, isEscaped: boolean): number {
+  const kind = isEscaped ? kept.ESCAPED_QUESTIONS : kept.QUESTIONS
+  const key = entryWords[entry + QUESTION]!
+  const end = kept.putKept(at, kind, key, 0)
+  return end !== -1 ? end : kept.keep(at, printQuestion(at, entry, isEscaped), kind, key, 0)
 }
 
-function keep(slot: number, end: number, at: number): void {
-  keptOctets[slot] = end - at
-  for (let i = at; i < end; i += 8) {
-    keptWords[slot * KEPT_WORDS + ((i - at) >> 3)] = textView.getFloat64(i, true)
-  }
-}
-
-function putAnew(at: number, entry: number, kind: number): number {
-  if (kind === QUESTIONS) return putQuestion(at, entry)
-  if (kind === MANNERS) return putManner(at, entry)
-  return putDuration(textView, putSpace(at), entry)
-}
-
-function putQuestion(start: number, entry: number): number {
-  textView.setInt32(start, BEFORE_TYPE, true)
-  const at = putSpace(putType(textView, start + 2, entry))
+function printQuestion(start: number, entry: number, isEscaped: boolean): number {
+  const at = putSpace(putType(textView, putQuote(putSpace(start), isEscaped), entry))
   return putSpace(putClass(textView, at, entry))
 }
 
-function putManner(start: number, entry: number): number {
+/** ` false 512" NOERROR qr,aa,rd `. @hot */
+function putManner(at: number, entry: number, isEscaped: boolean): number {
+  const kind = isEscaped ? kept.ESCAPED_MANNERS : kept.MANNERS
+  const key = entryWords[entry + MANNER]! & KEPT_MANNER
+  const size = entryWords[entry + SIZES]! >>> 16
+  const end = kept.putKept(at, kind, key, size)
+  return end !== -1 ? end : kept.keep(at, printManner(at, entry, isEscaped), kind, key, size)
+}
+
+function printManner(start: number, entry: number, isEscaped: boolean): number {
   let at = putSpace(putDo(textView, putSpace(start), entry))
-  at = putDigits(at, entryWords[entry + SIZES]! >>> 16)
-  textView.setInt32(at, BEFORE_RCODE, true)
-  at = putSpace(putRcode(textView, at + 2, entry))
+  at = putSpace(putQuote(putDigits(at, entryWords[entry + SIZES]! >>> 16), isEscaped))
+  at = putSpace(putRcode(textView, at, entry))
   return putSpace(putReplyFlags(textView, at, entry))
+}
+
+/** @hot */
+function putTime(at: number, entry: number): number {
+  const key = entryWords[entry + NANOSECONDS]!
+  const other = entryWords[entry + SECONDS]!
+  const end = kept.putKept(at, kept.TIMES, key, other)
+  if (end !== -1) return end
+  return kept.keep(at, putDuration(textView, putSpace(at), entry), kept.TIMES, key, other)
+}
+
+function putQuote(at: number, isEscaped: boolean): number {
+  if (!isEscaped) {
+    textView.setUint8(at, QUOTE)
+    return at + 1
+  }
+  textView.setUint8(at, BACKSLASH)
+  textView.setUint8(at + 1, QUOTE)
+  return at + 2
 }
 
 function putSpace(at: number): number {
@@ -143,7 +127,7 @@ function putSpace(at: number): number {
 }
 
 /** As `putNumber`. @hot */
-function putDigits(at: number, value: number): number {
+export function putDigits(at: number, value: number): number {
   if (value >= 1_000_000) return put.putNumber(textView, at, value)
   if (value < 1000) {
     textView.setInt32(at, DIGITS[value]!, true)
@@ -157,7 +141,7 @@ function putDigits(at: number, value: number): number {
 }
 
 /** `address`: its four octets, the first one lowest. @hot */
-function putIPv4(at: number, address: number): number {
+export function putIPv4(at: number, address: number): number {
   let to = putDotted(at, address & 0xff)
   to = putDotted(to, (address >>> 8) & 0xff)
   to = putDotted(to, (address >>> 16) & 0xff)
@@ -175,7 +159,7 @@ function putDotted(at: number, octet: number): number {
  * beyond the end of a label.
  * @hot
  */
-function putName(at: number, start: number): number {
+export function putName(at: number, start: number): number {
   let to = at
   let from = start + 1
   let length = entryOctets[start]!

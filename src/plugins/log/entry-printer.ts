@@ -21,7 +21,9 @@ export class EntryPrinter {
 
   /** Prints the entry at the start of the entry memory. `tx`: its transaction, for metadata. @hot */
   print(tx: Transaction): void {
-    const octets = this.#formats[ruleOfHead(entryWords[HEAD]!)]!.print(0, 0, tx)
+    const format = this.#formats[ruleOfHead(entryWords[HEAD]!)]!
+    format.readTime()
+    const octets = format.print(0, 0, tx)
     const at = this.#lines.begin(octets)
     if (at === -1) return
     copyOctets(textOctets, 0, this.#lines.octets, at, octets)

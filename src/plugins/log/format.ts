@@ -1,3 +1,4 @@
+import type { Clock } from '../../base/clock.ts'
 import { escapeControls } from '../../base/telemetry/log.ts'
 import {
   NAME_TEXT_OCTETS_MAX,
@@ -27,6 +28,7 @@ import {
   putReplyFlags,
   putType,
 } from './fields.ts'
+import { jsonOctetsMax, messageOffset, putCommonJson, putJson } from './json-line.ts'
 import * as memory from './memory.ts'
 import { FLAGS_OCTETS_MAX, putUnknown, WORD_OCTETS_MAX } from './mnemonics.ts'
 
@@ -118,6 +120,10 @@ export class LineFormat {
   readonly labels: readonly string[]
   /** More than the octets of any line, including octets that may be written after it. */
   readonly octetsMax: number
+  /** Without the rest of a line in JSON. */
+  readonly #messageOctetsMax: number
+  readonly #jsonClock: Pick<Clock, 'now'> | undefined
+  #nowMs = 0
   readonly #findMetadata: FindMetadata
   /** Whether it is exactly COMMON_FORMAT. */
   readonly #isCommon: boolean
@@ -126,19 +132,29 @@ export class LineFormat {
   /** Whether it prints the query's destination address. */
   readonly hasDestination: boolean
 
-  constructor(format: string, findMetadata: FindMetadata) {
-    const parts = scanParts(format)
+  /** `jsonClock`: the time of lines in JSON, whose `msg` is the format; undefined = lines are text. */
+  constructor(format: string, findMetadata: FindMetadata, jsonClock?: Pick<Clock, 'now'>) {
+    const isJson = jsonClock !== undefined
+    const parts = scanParts(format, isJson ? '' : PREFIX)
     const texts = parts.map(({ text }) => Buffer.from(escapeControls(text)))
     this.#fields = Uint8Array.from(parts, ({ field }) => field)
     this.#textOctets = Int32Array.from(texts, (text) => text.length)
     this.#text = Int32Array.from(texts.flatMap((text) => [...wordsOf(text)]))
     this.labels = parts.filter(({ field }) => field === Field.Metadata).map(({ label }) => label)
     const textOctets = this.#textOctets.reduce((sum, octets) => sum + octets)
-    this.octetsMax = parts.reduce((sum, part) => sum + part.octetsMax, textOctets) + SPILL_OCTETS
+    const octetsMax = parts.reduce((sum, part) => sum + part.octetsMax, textOctets) + SPILL_OCTETS
+    this.#messageOctetsMax = octetsMax
+    this.octetsMax = isJson ? jsonOctetsMax(octetsMax) : octetsMax
+    this.#jsonClock = jsonClock
     this.#findMetadata = findMetadata
     this.#isCommon = format === COMMON_FORMAT
     this.hasMetadata = this.labels.length > 0
     this.hasDestination = parts.some(({ field }) => field === Field.Local)
+  }
+
+  /** Reads the time of lines in JSON: call it before lines are printed. @hot */
+  readTime(): void {
+    if (this.#jsonClock !== undefined) this.#nowMs = this.#jsonClock.now()
   }
 
   /**
@@ -146,7 +162,17 @@ export class LineFormat {
    * returns its end. `tx`: provides metadata, if the format has any. @hot
    */
   print(start: number, entry: number, tx?: Transaction): number {
+    if (this.#jsonClock !== undefined) {
+      const line = this.#isCommon ? putCommonJson(start, entry, this.#nowMs) : -1
+      if (line !== -1) return line
+      const from = start + messageOffset(this.#messageOctetsMax)
+      return putJson(start, entry, from, this.#printFields(from, entry, tx), this.#nowMs)
+    }
     if (this.#isCommon) return putCommon(putPrefix(start), entry)
+    return this.#printFields(start, entry, tx)
+  }
+
+  #printFields(start: number, entry: number, tx: Transaction | undefined): number {
     const fields = this.#fields
     let at = start
     let word = 0
@@ -231,9 +257,9 @@ interface Part {
   readonly label: string
 }
 
-function scanParts(format: string): Part[] {
+function scanParts(format: string, prefix: string): Part[] {
   const parts: Part[] = []
-  let text = PREFIX
+  let text = prefix
   let rest = format
   if (format.startsWith(COMMON_FORMAT)) {
     parts.push({ text, field: Field.Common, octetsMax: COMMON_OCTETS_MAX, label: '' })

@@ -1,4 +1,5 @@
 import { didYouMean } from '../../base/nearest.ts'
+import { logForm } from '../../base/telemetry/log.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { isSubdomain } from '../../dns/name/name.ts'
 import { isInBlock, scanZoneArgs } from '../../plugin/arguments/zones.ts'
@@ -76,7 +77,8 @@ function warnOfName(c: SetupContext, arg: string, earlier: readonly Uint8Array[]
 
 /** Throws InputError if lines could exceed the available room, because any client could cause them. */
 function compileFormat(c: SetupContext, text: string): LineFormat {
-  const format = new LineFormat(text, (label) => c.block.metadata.find(label))
+  const jsonClock = logForm().name === 'json' ? c.clock : undefined
+  const format = new LineFormat(text, (label) => c.block.metadata.find(label), jsonClock)
   for (const label of format.labels) c.block.metadata.read.add(label)
   const { octetsMax } = format
   if (octetsMax <= LINE_OCTETS_MAX) return format

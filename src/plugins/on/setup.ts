@@ -57,15 +57,19 @@ function scanCommands(d: Dispenser): Command[] {
 /** Resolves when the program has ended, or could not be started. Logs a failure. */
 function run({ log }: SetupContext, { event, words }: Command): Promise<void> {
   const [program = '', ...args] = words
-  log.info(`${event}: running ${words.join(' ')}`)
+  log.info(`${event}: running ${words.join(' ')}`, 'on-command-started')
   return new Promise((resolve) => {
     const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'] })
     child.once('error', ({ message }) => {
-      log.error(`${event}: ${program} was not started: ${message}`)
+      log.error(`${event}: ${program} was not started: ${message}`, 'on-command-failed')
       resolve()
     })
     child.once('exit', (code, signal) => {
-      if (code !== 0) log.error(`${event}: ${program} ended with ${signal ?? `status ${code}`}`)
+      if (code !== 0)
+        log.error(
+          `${event}: ${program} ended with ${signal ?? `status ${code}`}`,
+          'on-command-failed',
+        )
       resolve()
     })
   })

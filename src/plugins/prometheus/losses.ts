@@ -25,7 +25,7 @@ export class LossMetrics {
     )
     this.#lines = m.counter(
       'sextant_log_dropped_lines_total',
-      'Counter of log lines that were dropped because the output was too slow.',
+      'Counter of log lines that were lost because the output was too slow, or failed, as on a full disk.',
     )
   }
 

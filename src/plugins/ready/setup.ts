@@ -24,7 +24,7 @@ export const ready: Directive = {
       const unready = readiness.unready()
       if (unready.length === 0) return reply(200, printPage(c, readiness))
       const names = [...new Set(unready.map(({ name }) => name))].join(',')
-      c.log.info(`Plugins not ready: "${names}"`)
+      c.log.info(`Plugins not ready: "${names}"`, 'not-ready')
       return reply(503, printUnready(unready.map(escapeReason)))
     }
     return { exit, http: { address, path: '/ready', reply: page } }

@@ -40,7 +40,8 @@ function setup(c: SetupContext): Description {
     info.reset()
     info.set({ hash: 'sha512', value: loadedDigest }, 1)
   })
-  const start = (): void => c.log.info(`Running configuration SHA512 = ${loadedDigest}`)
+  const start = (): void =>
+    c.log.info(`Running configuration SHA512 = ${loadedDigest}`, 'configuration-loaded')
   if (c.corefile.path === '') return [exporting, { start }]
   const pod = podOf(process.env)
   const events = pod && new PodEvents(c, pod)

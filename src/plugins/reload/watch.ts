@@ -60,7 +60,10 @@ export class CorefileWatch {
     this.#reloadFault = fault
     if (fault === '') return
     this.#options.countFailure()
-    this.#options.log.error(`Corefile changed but reload failed: ${fault}`)
+    this.#options.log.error(
+      `Corefile changed but reload failed: ${fault}`,
+      'corefile-reload-failed',
+    )
     this.#options.report(fault)
   }
 
@@ -73,7 +76,10 @@ export class CorefileWatch {
     } catch (error) {
       if (!(error instanceof InputError)) throw error
       if (error.message !== this.#lastFault) {
-        this.#options.log.warning(`Corefile parse failed: ${error.message}`)
+        this.#options.log.warning(
+          `Corefile parse failed: ${error.message}`,
+          'corefile-parse-failed',
+        )
         this.#options.report(error.message)
       }
       this.#lastFault = error.message

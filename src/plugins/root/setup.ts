@@ -17,7 +17,7 @@ export const root: Directive = {
     return {
       start: () => {
         const text = fault()
-        if (text !== '') c.log.warning(text)
+        if (text !== '') c.log.warning(text, 'root-warning')
       },
       check: ({ warn }) => {
         const text = fault()

@@ -73,7 +73,7 @@ function setup(c: SetupContext): Description {
   const budget = new LineBudget(REPORTS_MAX, REPORT_PERIOD_MS)
   const verb = options.reportOnly ? 'over the limit' : 'limited'
   const report = c.toControl((text) => {
-    if (budget.take(c.clock.monotonic())) c.log.info(`${verb}: ${text}`)
+    if (budget.take(c.clock.monotonic())) c.log.info(`${verb}: ${text}`, 'rrl-limited')
   })
   const limiter = new Rrl(options, slots, new LimitReports(options, report))
   c.block.shared.provide(LIMITER, limiter)
@@ -231,7 +231,8 @@ function exportCounts(c: SetupContext, slots: CounterSlots): Description {
   const serving = (): void => {
     stop = c.timers.every(REPORT_PERIOD_MS, () => {
       collect()
-      if (exceeded > 0) c.log.info(`replies over the limit: ${exceeded} in the last minute`)
+      if (exceeded > 0)
+        c.log.info(`replies over the limit: ${exceeded} in the last minute`, 'rrl-over-limit')
       exceeded = 0
     })
   }

@@ -185,7 +185,10 @@ export class SecondaryZone implements OwnedZone {
 
   #expire(): void {
     const { log, onChange } = this.#options
-    log.error(`zone ${this.zoneText} ${this.serial} expired: no primary answered in time`)
+    log.error(
+      `zone ${this.zoneText} ${this.serial} expired: no primary answered in time`,
+      'zone-expired',
+    )
     this.#held = undefined
     this.answerer = undefined
     this.shared = undefined
@@ -258,7 +261,7 @@ export class SecondaryZone implements OwnedZone {
   #logFault(fault: string): void {
     if (fault === this.#lastFault) return
     this.#lastFault = fault
-    this.#options.log.warning(this.#printFault(fault))
+    this.#options.log.warning(this.#printFault(fault), 'zone-transfer-failed')
   }
 
   #printFault(fault: string): string {
@@ -305,8 +308,11 @@ export class SecondaryZone implements OwnedZone {
     else await this.#advance(received)
     const kind = received.kind === 'whole' ? 'AXFR' : 'IXFR'
     onTransfer(kind)
-    for (const warning of received.warnings) log.warning(warning.print())
-    log.info(`zone ${this.zoneText} transferred (${kind}) ${from}: serial ${serial}`)
+    for (const warning of received.warnings) log.warning(warning.print(), 'zone-warning')
+    log.info(
+      `zone ${this.zoneText} transferred (${kind}) ${from}: serial ${serial}`,
+      'zone-transferred',
+    )
   }
 
   async #replace({ records, serial }: Received & { kind: 'whole' }): Promise<void> {
@@ -318,8 +324,9 @@ export class SecondaryZone implements OwnedZone {
     if (this.isStopped) return
     const { signatures } = load
     const warnings = load.warnings.filter((warning) => warning !== signatures.warning)
-    for (const warning of warnings.slice(0, 3)) log.warning(warning.print())
-    if (signatures.warning !== undefined) log.warning(signatures.warning.print())
+    for (const warning of warnings.slice(0, 3)) log.warning(warning.print(), 'zone-warning')
+    if (signatures.warning !== undefined)
+      log.warning(signatures.warning.print(), 'zone-signatures-expire')
     const maxOctets = load.image.buffer.maxByteLength
     const image = new ZoneImage({ maxOctets }, adoptArena(load.image))
     this.changed = undefined

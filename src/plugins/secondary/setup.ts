@@ -98,7 +98,7 @@ function setup(c: SetupContext): Description {
     },
     start: async () => {
       for (const fault of findFaults()) throw fault
-      for (const loop of await findOwn(c, configs)) log.warning(loop.print())
+      for (const loop of await findOwn(c, configs)) log.warning(loop.print(), 'secondary-loop')
       for (const zone of zones) zone.adopt()
       served.publish(zones)
       for (const zone of zones) zone.start()

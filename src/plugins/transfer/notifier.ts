@@ -195,7 +195,7 @@ export class Notifier {
     if (known !== undefined) return known
     const socket = createSocket(isV6 ? 'udp6' : 'udp4')
     socket.on('error', (error) => {
-      this.#parts.log.error(`NOTIFY from ${source}: ${error.message}`)
+      this.#parts.log.error(`NOTIFY from ${source}: ${error.message}`, 'notify-socket-failed')
       // The address may exist later: the next attempt opens another socket.
       if (this.#sockets.get(name) !== socket) return
       this.#sockets.delete(name)
@@ -236,7 +236,8 @@ export class Notifier {
   #end(key: string, job: Job, fault: string): void {
     this.#stop(key, job)
     if (fault !== '') this.#noteFailure(key, job, fault)
-    else if (this.#failing.delete(key)) this.#parts.log.info(`${describe(job)} is answered again`)
+    else if (this.#failing.delete(key))
+      this.#parts.log.info(`${describe(job)} is answered again`, 'notify-answered')
     if (job.isStale && !this.#isClosed) this.notify(job.version, job)
     this.#startWaiting()
   }
@@ -244,7 +245,8 @@ export class Notifier {
   #noteFailure(key: string, job: Job, fault: string): void {
     job.unanswered = 0
     this.#parts.onFailed()
-    if (!this.#failing.has(key)) this.#parts.log.warning(`${describe(job)} failed: ${fault}`)
+    if (!this.#failing.has(key))
+      this.#parts.log.warning(`${describe(job)} failed: ${fault}`, 'notify-failed')
     this.#failing.add(key)
   }
 }

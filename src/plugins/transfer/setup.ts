@@ -39,8 +39,8 @@ export const transfer: Directive = {
     const histories = new Histories(block.shared.acquire(ZONE_VERSIONS), clock, covers, notify, log)
     const onEnd = (transfer: FinishedTransfer): void => {
       metrics.count(transfer)
-      if (transfer.fault === '') log.info(printTransfer(transfer))
-      else log.error(printTransfer(transfer))
+      if (transfer.fault === '') log.info(printTransfer(transfer), 'transfer-sent')
+      else log.error(printTransfer(transfer), 'transfer-sent')
     }
     const onRefused = (): void => metrics.countRefused()
     const parts = {

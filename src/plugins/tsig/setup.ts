@@ -39,7 +39,7 @@ export const tsig: Directive = {
     const slots = c.counters()
     const options = { zones, keyring, clock: c.clock, qtypes, opcodes, slots }
     const start = (): void => {
-      const keys = loadKeys(config, (warning) => c.log.warning(warning.print()))
+      const keys = loadKeys(config, (warning) => c.log.warning(warning.print(), 'tsig-key-warning'))
       take(keys)
       broadcast.publish(keys)
     }

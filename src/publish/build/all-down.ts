@@ -65,13 +65,20 @@ function printExhausted(allDown: AllDown): string {
 /** Logs that a set got out of service or its state changed; `isOver`: that it is back. */
 export function logOut(log: Logger, { set, lists, allDown }: DownSet, isOver: boolean): void {
   if (lists !== undefined) {
-    if (!isOver) log.warning(`${set}: failover ${printLists(lists, allDown)}`)
-    else log.info(`${set}: failover lists have an endpoint in service again, or all are gone`)
+    if (!isOver) log.warning(`${set}: failover ${printLists(lists, allDown)}`, 'failover-exhausted')
+    else
+      log.info(
+        `${set}: failover lists have an endpoint in service again, or all are gone`,
+        'failover-recovered',
+      )
   } else if (!isOver) {
-    log.warning(`${set}: all endpoints are down or drained; ${printAllDown(allDown)}`)
+    log.warning(
+      `${set}: all endpoints are down or drained; ${printAllDown(allDown)}`,
+      'endpoints-all-down',
+    )
   } else if (allDown.policy === OPEN) {
-    log.info(`${set}: health and drains are not ignored any more`)
-  } else log.info(`${set}: an endpoint is in service again, or all are gone`)
+    log.info(`${set}: health and drains are not ignored any more`, 'endpoints-all-down-ends')
+  } else log.info(`${set}: an endpoint is in service again, or all are gone`, 'endpoint-in-service')
 }
 
 /** Prints such sets for the ready page; '' = none. Names up to `namedMax` of each kind. */

@@ -74,7 +74,7 @@ export class PublisherPeers {
     const { log, metrics } = this.#parts
     const { peers, key: place } = this.#options.peering
     const unsigned = findUnsigned(this.#options.peering)
-    if (unsigned !== undefined) log.warning(unsigned.print())
+    if (unsigned !== undefined) log.warning(unsigned.print(), 'peer-unsigned')
     const signing = place === undefined ? undefined : readPeerKey(place)
     this.#openPeerCache()
     this.#followers = peers.map((peer) => this.#follow(peer, signing))

@@ -101,6 +101,7 @@ export class SiteDeathLog {
       if (beyond > 0 && beyond !== memory.unprobed)
         log.warning(
           `addresses of peers that are not probed: ${beyond}; this site probes at most ${max}`,
+          'peer-addresses-not-probed',
         )
       memory.unprobed = beyond
     })
@@ -123,11 +124,11 @@ export class SiteDeathLog {
     }
     const fresh = lines.filter(isNew)
     for (const { site, text, isWarning } of fresh.slice(0, LOGGED_MAX)) {
-      if (isWarning) log.warning(`if ${site} dies: ${text}`)
-      else log.info(`if ${site} dies: ${text}`)
+      if (isWarning) log.warning(`if ${site} dies: ${text}`, 'site-death')
+      else log.info(`if ${site} dies: ${text}`, 'site-death')
     }
     const more = Math.max(0, fresh.length - LOGGED_MAX) + Math.max(0, list.more - memory.more)
-    if (more > 0) log.info(`and ${more} more lines about the death of sites`)
+    if (more > 0) log.info(`and ${more} more lines about the death of sites`, 'site-death-more')
     memory.lines = new Set(lines.map(({ site, text }) => `${site} ${text}`))
     memory.more = list.more
   }

@@ -80,8 +80,10 @@ export class ThreadedZones {
     const table = new SteeringTable({
       locator,
       random: newRandom(),
-      onError: (reason) => this.#log.error(`GEO classes were not rebuilt: ${reason}`),
-      onWarning: (reason) => this.#log.warning(`endpoints are not chosen by distance: ${reason}`),
+      onError: (reason) =>
+        this.#log.error(`GEO classes were not rebuilt: ${reason}`, 'geo-classes-failed'),
+      onWarning: (reason) =>
+        this.#log.warning(`endpoints are not chosen by distance: ${reason}`, 'distance-off'),
       onSnapshot: (steeringSnapshot) =>
         this.#steeringSnapshots.publish(steeringSnapshotData(steeringSnapshot)),
     })

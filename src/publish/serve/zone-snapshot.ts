@@ -60,11 +60,11 @@ export class ZoneSnapshot {
     const startMs = performance.now()
     const found = loadSnapshot(path, shape)
     if (found === undefined) {
-      log.info(`there is no snapshot ${path} yet`)
+      log.info(`there is no snapshot ${path} yet`, 'snapshot-missing')
       return undefined
     }
     if (found.kind === 'refused') {
-      log.warning(`snapshot ${path} is not used: ${found.reason}`)
+      log.warning(`snapshot ${path} is not used: ${found.reason}`, 'snapshot-not-used')
       return undefined
     }
     const { takenMs } = found.facts
@@ -72,13 +72,16 @@ export class ZoneSnapshot {
     // If the clock was set back since, the time of the drain file shows nothing.
     const sinceMs = takenMs > nowMs ? 0 : takenMs - DRAIN_LAG_MS
     if (drains !== '' && hasDrainsSince(drains, sinceMs, nowMs)) {
-      log.warning(`snapshot ${path} is not used: drains may have begun after it was taken`)
+      log.warning(
+        `snapshot ${path} is not used: drains may have begun after it was taken`,
+        'snapshot-not-used',
+      )
       return undefined
     }
     const seconds = ((performance.now() - startMs) / 1000).toFixed(2)
     const { zones, names } = found.image.stats
     const content = `${zones} zones, ${names} names, as of ${printTime(found)}`
-    log.info(`snapshot ${path} loaded in ${seconds} s: ${content}`)
+    log.info(`snapshot ${path} loaded in ${seconds} s: ${content}`, 'snapshot-loaded')
     this.#takenMs = found.facts.takenMs
     this.#writtenVersion = found.image.capture().version
     this.#loaded = found
@@ -115,7 +118,8 @@ export class ZoneSnapshot {
 
   /** Logs why records can't be read while the snapshot is served. */
   reportTrouble(trouble: string): void {
-    if (trouble !== this.#trouble) this.#parts.log.error(`${trouble}; the snapshot is served`)
+    if (trouble !== this.#trouble)
+      this.#parts.log.error(`${trouble}; the snapshot is served`, 'snapshot-served')
     this.#trouble = trouble
   }
 

@@ -218,6 +218,7 @@ export class EndpointCounters {
     const { log, max } = this.#options
     log.warning(
       `endpoint-metrics: more than ${max} endpoints in tiers; the rest is counted as "other"`,
+      'endpoint-metrics-limit',
     )
   }
 

@@ -37,8 +37,9 @@ export class UnmatchedCodes {
     const before = this.#reported
     this.#reported = new Set(found)
     if (found.some((code) => !before.has(code))) {
-      log.warning(`geo codes that match no client: ${this.#print(found)}`)
-    } else if (found.length === 0 && before.size > 0) log.info('all geo codes match clients again')
+      log.warning(`geo codes that match no client: ${this.#print(found)}`, 'geo-codes-unmatched')
+    } else if (found.length === 0 && before.size > 0)
+      log.info('all geo codes match clients again', 'geo-codes-matched')
   }
 
   /** `of`: the server block. */

@@ -221,6 +221,7 @@ export class PublishedZones {
     const { timers, clock, log } = this.#parts
     log.warning(
       `${this.#leftovers.count} RRsets of the snapshot are kept until all manifests are valid`,
+      'snapshot-rrsets-kept',
     )
     const stop = timers.every(TRUST_MS, () => {
       this.#dropLeftovers(source)
@@ -408,18 +409,21 @@ export class PublishedZones {
       ...{ sink, health, exporter },
       onChange: (change) => events.note(text, change),
       onConflict: (conflict) => {
-        const rest = (): void => log.warning('and more conflicts of records')
-        this.#logSome(() => log.warning(conflict), rest)
+        const rest = (): void =>
+          log.warning('and more conflicts of records', 'record-conflict-more')
+        this.#logSome(() => log.warning(conflict, 'record-conflict'), rest)
       },
       isComplete: (recordKey) => !this.#isChanging && isComplete(recordKey),
       onOut: (down, isOver) => {
         // In the gateway-local form, health is data for peers.
         if (isLocalZone(apex)) return
         const write = (): void => logOut(log, down, isOver)
-        this.#logSome(write, () => log.warning('and more changes of health'))
+        this.#logSome(write, () =>
+          log.warning('and more changes of health', 'endpoints-changes-more'),
+        )
       },
     })
-    const rname = mailboxOf(apex, this.#options, (warning) => log.warning(warning))
+    const rname = mailboxOf(apex, this.#options, (warning) => log.warning(warning, 'zone-warning'))
     return { apex, key: nameKey(apex), text, id, records, mname, rname, serial: 0, digest: '' }
   }
 
@@ -466,7 +470,10 @@ export class PublishedZones {
     const seconds = ((this.#parts.clock.monotonic() - startMs) / 1000).toFixed(2)
     for (const { text, records, serial } of this.#zones) {
       const content = `${plural(records.recordCount, 'record')}, ${plural(records.rrsetCount, 'RRset')}`
-      this.#parts.log.info(`zone ${text}: ${content}, serial ${serial}, in ${seconds} s`)
+      this.#parts.log.info(
+        `zone ${text}: ${content}, serial ${serial}, in ${seconds} s`,
+        'zone-published',
+      )
     }
   }
 }

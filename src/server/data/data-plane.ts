@@ -193,7 +193,7 @@ export class DataPlane implements DataThreads, PacketDriver<ListenPlan> {
         const { open } = await load()
         this.#bypasses.set(name, await open({ threads: this.#threadsFor(name), log, timers }))
       } catch (error) {
-        log.warning(`${name}: all packets go to the UDP sockets: ${error}`)
+        log.warning(`${name}: all packets go to the UDP sockets: ${error}`, 'xdp-failed')
       }
     }
   }
@@ -217,7 +217,7 @@ export class DataPlane implements DataThreads, PacketDriver<ListenPlan> {
     try {
       this.#listeners.get(plan.address)?.grow(this.#socketsOf(plan))
     } catch (error) {
-      this.#parts.log.error(`Fewer UDP sockets than requested: ${error}`)
+      this.#parts.log.error(`Fewer UDP sockets than requested: ${error}`, 'udp-sockets-fewer')
     }
   }
 
@@ -345,7 +345,7 @@ export class DataPlane implements DataThreads, PacketDriver<ListenPlan> {
     const debug = instance?.plans.some((plan) => plan.blocks.some((block) => block.debug))
     if (debug) throw new Error(`in a data thread: ${stack}`)
     if (!this.#panicLines.take(performance.now())) return
-    this.#parts.log.error(`Recovered from panic in data thread: ${stack}`)
+    this.#parts.log.error(`Recovered from panic in data thread: ${stack}`, 'panic')
   }
 
   #hear(member: Member): void {
@@ -392,7 +392,10 @@ export class DataPlane implements DataThreads, PacketDriver<ListenPlan> {
   /** Starts a new thread. Its sockets stay open and buffer the datagrams that arrive meanwhile. */
   #revive(index: number, error: Error): void {
     if (this.#isClosed) return
-    this.#parts.log.error(`Data thread ${index} ended, starting another: ${error.stack ?? error}`)
+    this.#parts.log.error(
+      `Data thread ${index} ended, starting another: ${error.stack ?? error}`,
+      'data-thread-ended',
+    )
     this.#parts.counts.add(ServerCount.Panics)
     const member = this.#members[index]!
     if (member.handle.counts !== undefined) this.#parts.totals.end(member.handle.counts)
@@ -411,7 +414,8 @@ export class DataPlane implements DataThreads, PacketDriver<ListenPlan> {
     member.startedMs = performance.now()
     this.#bringUp(index, handle).catch((error) => {
       // If the thread ended because of this, its end is logged elsewhere and a new thread starts.
-      if (handle.isAlive) this.#parts.log.error(`Data thread ${index}: ${error}`)
+      if (handle.isAlive)
+        this.#parts.log.error(`Data thread ${index}: ${error}`, 'data-thread-failed')
     })
   }
 

@@ -364,6 +364,7 @@ export class DataThread {
         const reason = getSystemErrorName(-errno)
         log.warning(
           `${address}: replies are sent one by one, because the system refuses groups (${reason})`,
+          'udp-groups-refused',
         )
       },
     }

@@ -33,7 +33,7 @@ export async function acquireCluster(
   const random = new Random(Math.trunc(Math.random() * 2 ** 32))
   const { namespaces } = records
   return acquireSource(resources, key, () => {
-    if (warning !== '') parts.log.warning(warning)
+    if (warning !== '') parts.log.warning(warning, 'kubeconfig-warning')
     const source = new KubernetesSource({ ...parts, api, namespaces, random })
     return new OwnedSource(source, parts)
   })

@@ -75,9 +75,10 @@ export class ClusterDrains extends ScheduledDrains implements ObjectTarget {
       return { ...problemOf(fault, this.#label), reason }
     })
     if (first !== undefined) {
-      log.error(`${first.print()}${more}; ${effect}`)
+      log.error(`${first.print()}${more}; ${effect}`, 'cluster-drains-invalid')
       if (!isFirst) return
-    } else if (wasFaulty) log.info(`the drains of ${this.#label} are valid again`)
+    } else if (wasFaulty)
+      log.info(`the drains of ${this.#label} are valid again`, 'cluster-drains-valid')
     this.set(drains.map(({ drain }) => drain))
     this.check()
   }

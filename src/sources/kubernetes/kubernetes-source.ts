@@ -234,7 +234,10 @@ export class KubernetesSource implements FollowedSource, FollowedCluster {
     const { namespaces, log } = this.#options
     const scope = namespaces.length === 0 ? 'all namespaces' : `namespaces ${namespaces.join(', ')}`
     const refused = this.refusedCount === 0 ? '' : `, ${this.refusedCount} refused`
-    log.info(`read ${plural(this.recordCount, 'record')}${refused} from Kubernetes, in ${scope}`)
+    log.info(
+      `read ${plural(this.recordCount, 'record')}${refused} from Kubernetes, in ${scope}`,
+      'kubernetes-records-read',
+    )
     this.#store.logIgnored(log)
     this.health.publish()
     this.#markSynced()
@@ -242,9 +245,10 @@ export class KubernetesSource implements FollowedSource, FollowedCluster {
 
   #logRefusals(refusals: readonly InputError[]): void {
     const { log } = this.#options
-    for (const refusal of refusals.slice(0, LOGGED_MAX)) log.warning(refusal.print())
+    for (const refusal of refusals.slice(0, LOGGED_MAX))
+      log.warning(refusal.print(), 'record-refused')
     const more = refusals.length - LOGGED_MAX
-    if (more > 0) log.warning(`and ${more} more refused records`)
+    if (more > 0) log.warning(`and ${more} more refused records`, 'record-refused-more')
   }
 }
 

@@ -61,7 +61,8 @@ export class NamespaceDrains extends ScheduledDrains implements ObjectTarget {
       const { path, message } = error.problem
       const effect = this.#drains.has(name) ? 'its last valid drain is kept' : 'it is not drained'
       const fault = `${printPath(path)}: ${message}; ${effect}`
-      if (this.#faults.get(name) !== fault) log.warning(`Namespace ${name}: ${fault}`)
+      if (this.#faults.get(name) !== fault)
+        log.warning(`Namespace ${name}: ${fault}`, 'namespace-drain-problem')
       this.#faults.set(name, fault)
     }
   }

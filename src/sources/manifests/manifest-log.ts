@@ -48,7 +48,7 @@ export class ManifestLog {
   warnOnce(text: string): void {
     if (this.#warned.has(text) || this.#warned.size >= LOGGED_MAX) return
     this.#warned.add(text)
-    this.#parts.log.warning(text)
+    this.#parts.log.warning(text, 'manifest-problem')
   }
 
   /** True if the line of one more ignored part may be searched. */
@@ -81,16 +81,18 @@ export class ManifestLog {
     const { log } = this.#parts
     this.#placesLeft = PLACED_MAX
     this.#ignored.flush(log)
-    if (ofDirectory !== this.#loggedOfDirectory && ofDirectory !== '') log.error(ofDirectory)
+    if (ofDirectory !== this.#loggedOfDirectory && ofDirectory !== '')
+      log.error(ofDirectory, 'manifest-directory-failed')
     this.#loggedOfDirectory = ofDirectory
     const { texts, more } = faults.takeNew(LOGGED_MAX)
-    for (const text of texts) log.error(text)
-    if (more > 0) log.error(`and ${more} more problems`)
+    for (const text of texts) log.error(text, 'manifest-problem')
+    if (more > 0) log.error(`and ${more} more problems`, 'manifest-problem-more')
     // The problem is the line about such a file.
     if (texts.length > 0 && this.#printCounts() === '') this.#files.clear()
     this.#flushChanges()
     const hasProblems = faults.count > 0 || ofDirectory !== ''
-    if (this.#hadProblems && !hasProblems) log.info('all manifests are valid again')
+    if (this.#hadProblems && !hasProblems)
+      log.info('all manifests are valid again', 'manifests-valid')
     this.#hadProblems = hasProblems
   }
 
@@ -108,7 +110,10 @@ export class ManifestLog {
     const [first = ''] = this.#files
     const others = this.#files.size - 1
     const files = others === 0 ? first : `${first} and ${plural(others, 'more file')}`
-    log.info(`manifests changed: ${files}, ${this.#printCounts() || 'no record changed'}`)
+    log.info(
+      `manifests changed: ${files}, ${this.#printCounts() || 'no record changed'}`,
+      'manifests-changed',
+    )
     this.#files = new Set()
     this.#counts = { added: 0, changed: 0, removed: 0 }
     this.#changesMs = clock.monotonic()

@@ -191,13 +191,14 @@ export class ManifestSource implements FollowedSource, ProbeSource {
       if (nowMs - shownMs < PROGRESS_MS) continue
       shownMs = nowMs
       const progress = `${index + 1} of ${listing.files.length} files, ${this.recordCount} records`
-      log.info(`reading manifests in ${directory}: ${progress}`)
+      log.info(`reading manifests in ${directory}: ${progress}`, 'manifests-reading')
     }
     const seconds = ((clock.monotonic() - startMs) / 1000).toFixed(2)
     const refused = this.refusedCount === 0 ? '' : `, ${this.refusedCount} refused`
     const found = `${plural(this.recordCount, 'record')}${refused} from ${plural(this.fileCount, 'file')}`
-    log.info(`read ${found} in ${directory} in ${seconds} s`)
-    if (this.others.count > 0) log.info(`${directory}: ${this.others.print()}`)
+    log.info(`read ${found} in ${directory} in ${seconds} s`, 'manifests-read')
+    if (this.others.count > 0)
+      log.info(`${directory}: ${this.others.print()}`, 'manifests-unwatched')
     this.#logProblems()
   }
 

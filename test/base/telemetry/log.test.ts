@@ -21,7 +21,7 @@ t.test('no text forges a line, commands a terminal or reorders what is read', (t
     (line) => lines.push(line),
     () => true,
   )
-  log.error('a\n[INFO] b\u202ec\u200bd\u2066')
+  log.error('a\n[INFO] b\u202ec\u200bd\u2066', 'x')
   t.strictSame(lines, ['[ERROR] plugin/x: a\\x0a[INFO] b\\u202ec\\u200bd\\u2066'])
   t.end()
 })

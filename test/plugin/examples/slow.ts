@@ -49,7 +49,7 @@ export const slow: Directive = {
     return {
       handler: (next) => new Slow(next, delayMs, timers, waiting),
       waits: true,
-      start: () => log.info(`replies are ${delayMs} ms late`),
+      start: () => log.info(`replies are ${delayMs} ms late`, 'slow-replies'),
       ready: () => (waiting.size > 1000 ? `${waiting.size} queries wait` : ''),
       // An instance that ends must not keep its queries.
       stop: () => {

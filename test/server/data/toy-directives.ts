@@ -75,7 +75,7 @@ export const TOYS: readonly Directive[] = [
       const handler = (next: Handler): Handler => ({
         name: 'chatty',
         serve: (tx) => {
-          for (let line = 0; line < LINES; line++) c.log.info(text)
+          for (let line = 0; line < LINES; line++) c.log.info(text, 'chatty')
           return next.serve(tx)
         },
       })

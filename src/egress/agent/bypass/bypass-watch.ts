@@ -171,11 +171,15 @@ export class BypassWatch {
     const now = new Map(this.found.map((one) => [one.object, one]))
     for (const [object, { isCertain, reason }] of now) {
       if (this.#logged.get(object)?.reason === reason) continue
-      if (isCertain) log.error(`clients bypass this server: ${reason}`)
-      else log.warning(`clients may bypass this server: ${reason}`)
+      if (isCertain) log.error(`clients bypass this server: ${reason}`, 'clients-bypass-server')
+      else log.warning(`clients may bypass this server: ${reason}`, 'clients-may-bypass-server')
     }
     for (const object of this.#logged.keys()) {
-      if (!now.has(object)) log.info(`clients no longer bypass this server: ${object}`)
+      if (!now.has(object))
+        log.info(
+          `clients no longer bypass this server: ${object}`,
+          'clients-no-longer-bypass-server',
+        )
     }
     this.#logged = now
   }

@@ -77,7 +77,8 @@ export class Conntrack implements Connections {
     const { timers, log } = this.#options
     const args = ['-E', '-e', 'NEW', '-b', String(EVENT_BUFFER_OCTETS)]
     const onLine = (line: string): void => {
-      if (this.#eventFault !== '') log.info('events of connections are reported again')
+      if (this.#eventFault !== '')
+        log.info('events of connections are reported again', 'connection-events-recovered')
       this.#eventFault = ''
       this.#backoff.reset()
       this.#report(line, onFlow)
@@ -85,7 +86,8 @@ export class Conntrack implements Connections {
     void this.#run(args, onLine, Number.POSITIVE_INFINITY).then(({ fault }) => {
       if (this.#isClosed) return
       const reason = fault === '' ? 'conntrack ended' : fault
-      if (this.#eventFault === '') log.warning(`no events of connections: ${reason}`)
+      if (this.#eventFault === '')
+        log.warning(`no events of connections: ${reason}`, 'connection-events-missing')
       this.#eventFault = reason
       this.#cancelWatch = timers.after(this.#backoff.next(), () => this.watch(onFlow))
     })

@@ -85,7 +85,7 @@ export class PolicyFiles implements PolicySource {
     })
     this.#watch = new DirectoryWatch(parts.clock, timers, {
       onDisturbance: () => this.#checkSoon(),
-      onFailure: (reason) => parts.log.warning(reason),
+      onFailure: (reason) => parts.log.warning(reason, 'policy-files-unreadable'),
       // Each check finds files that were replaced.
       isAnother: () => false,
     })

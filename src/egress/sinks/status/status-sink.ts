@@ -266,7 +266,7 @@ export class StatusSink<Entry> {
     const { namespace, name } = tracked.ref
     const what = `${this.plural} ${namespace}/${name}`
     if (!tracked.isFull) {
-      this.#log.warning(`${what}: the status is full: new addresses are not written`)
+      this.#log.warning(`${what}: the status is full: new addresses are not written`, 'status-full')
     }
     tracked.isFull = true
   }
@@ -354,6 +354,7 @@ export class StatusSink<Entry> {
     const { namespace, name } = tracked.ref
     this.#log.error(
       `${this.plural} ${namespace}/${name}: cannot write the status: ${error.message}`,
+      'status-write-failed',
     )
   }
 }
@@ -361,9 +362,11 @@ export class StatusSink<Entry> {
 /** A logger that omits lines above a number per minute. Metrics count what they report. */
 function boundedLogger({ log, clock }: Pick<StatusSinkParts<unknown>, 'log' | 'clock'>): Logger {
   const budget = new LineBudget(LINES_MAX, LINES_PERIOD_MS)
-  const bounded = (write: (text: string) => void) => (text: string) => {
-    if (budget.take(clock.monotonic())) write(text)
-  }
+  const bounded =
+    (write: Logger['info']): Logger['info'] =>
+    (text, event, fields) => {
+      if (budget.take(clock.monotonic())) write(text, event, fields)
+    }
   return { ...log, warning: bounded(log.warning), error: bounded(log.error) }
 }
 

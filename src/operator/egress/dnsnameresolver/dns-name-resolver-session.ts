@@ -309,7 +309,10 @@ export class DnsNameResolverSession implements ControllerSession {
     )
     for (const [dnsName, ips] of removal.addresses) {
       this.#counts.removed('addresses', ips.size)
-      log.debug(`dnsnameresolver ${namespace}/${name}: removed ${[...ips].join(' ')} of ${dnsName}`)
+      log.debug(
+        `dnsnameresolver ${namespace}/${name}: removed ${[...ips].join(' ')} of ${dnsName}`,
+        'dnsnameresolver-removed',
+      )
     }
     this.#counts.removed('names', removal.names.size)
     for (const dnsName of removal.names) {
@@ -330,7 +333,10 @@ export class DnsNameResolverSession implements ControllerSession {
     { reason, note }: { readonly reason: string; readonly note: string },
   ): void {
     const subject = subjectOf(resource, kind, object)
-    this.#env.log.warning(`dnsnameresolver ${subject.namespace}/${subject.name}: ${note}`)
+    this.#env.log.warning(
+      `dnsnameresolver ${subject.namespace}/${subject.name}: ${note}`,
+      'dnsnameresolver-problem',
+    )
     this.#env.events.record(subject, { type: 'Warning', reason, action: 'RemoveDead', note })
   }
 }

@@ -165,7 +165,7 @@ export class EgressFirewallSession implements ControllerSession {
   #report(key: string, firewall: ApiObject, reason: string, note: string): void {
     if (this.#faults.get(key) === note) return
     this.#faults.set(key, note)
-    this.#env.log.warning(`egressfirewall ${key}: ${note}`)
+    this.#env.log.warning(`egressfirewall ${key}: ${note}`, 'egressfirewall-problem')
     const subject = subjectOf(EGRESS_FIREWALLS, 'EgressFirewall', firewall)
     this.#env.events.record(subject, { type: 'Warning', reason, action: 'ReadRules', note })
   }
@@ -223,7 +223,10 @@ export class EgressFirewallSession implements ControllerSession {
     }
     this.#count('create')
     this.#chosen.set(dnsName, name)
-    this.#env.log.info(`egressfirewall: created ${kind} ${namespace}/${name}: ${dnsName}`)
+    this.#env.log.info(
+      `egressfirewall: created ${kind} ${namespace}/${name}: ${dnsName}`,
+      'egressfirewall-created',
+    )
     return undefined
   }
 
@@ -236,7 +239,10 @@ export class EgressFirewallSession implements ControllerSession {
     if (!(await this.#client.delete(ref, { uid }))) return
     this.#count('delete')
     const dnsName = dnsNameOf(object)
-    this.#env.log.info(`egressfirewall: deleted ${kind} ${namespace}/${name}: ${dnsName}`)
+    this.#env.log.info(
+      `egressfirewall: deleted ${kind} ${namespace}/${name}: ${dnsName}`,
+      'egressfirewall-deleted',
+    )
   }
 }
 

@@ -92,7 +92,8 @@ export class OvnSession implements ControllerSession {
         this.#feed.resync(selector)
       },
       onSweep: (fault) => {
-        if (fault !== '' && fault !== this.#sweepFault) env.log.warning(`ovn: sweep: ${fault}`)
+        if (fault !== '' && fault !== this.#sweepFault)
+          env.log.warning(`ovn: sweep: ${fault}`, 'ovn-sweep-failed')
         this.#sweepFault = fault
       },
     })

@@ -18,6 +18,7 @@ export function printEntries(
 ): void {
   assert(octets.length <= entryOctets.length, 'entries fit')
   entryOctets.set(octets)
+  for (const format of formats) format.readTime()
   const end = octets.length >> 2
   let to = 0
   for (let at = 0; at < end; ) {

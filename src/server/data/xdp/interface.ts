@@ -218,7 +218,7 @@ export class XdpInterface {
     this.#complaint = ''
     if (active.isInUse) return
     active.isInUse = true
-    this.#parts.log.info(`xdp ${this.#parts.name}: ${attachment.description}`)
+    this.#parts.log.info(`xdp ${this.#parts.name}: ${attachment.description}`, 'xdp-attached')
   }
 
   async #serve(active: Active, { xsk, thread, counts }: Queue): Promise<void> {
@@ -261,7 +261,7 @@ export class XdpInterface {
     if (reason === this.#complaint) return
     this.#complaint = reason
     const { log, name } = this.#parts
-    log.warning(`xdp ${name}: its packets go to the UDP sockets: ${reason}`)
+    log.warning(`xdp ${name}: its packets go to the UDP sockets: ${reason}`, 'xdp-failed')
   }
 }
 
