@@ -161,6 +161,7 @@ export class FileZone {
           log.info(
             `Successfully reloaded zone ${zone} in ${file} with ${load.serial} SOA serial`,
             'zone-reloaded',
+            { zone, file, serial: load.serial },
           )
         }
     }

@@ -79,7 +79,7 @@ export class PeerContact {
   /** It confirmed its data, or sent new data. */
   confirm(): void {
     const { peer, log, clock } = this.#parts
-    if (this.#error !== '') log.info(`peer ${peer} answers again`, 'peer-answers')
+    if (this.#error !== '') log.info(`peer ${peer} answers again`, 'peer-answers', { peer })
     this.#error = ''
     this.#hasAnswered = true
     this.#seenMs = clock.monotonic()
@@ -92,7 +92,10 @@ export class PeerContact {
     if (reason === this.#error) return
     this.#error = reason
     const { peer, log } = this.#parts
-    log.warning(`peer ${peer}: ${reason}; its ${kept} endpoints are kept`, 'peer-failed')
+    log.warning(`peer ${peer}: ${reason}; its ${kept} endpoints are kept`, 'peer-failed', {
+      peer,
+      reason,
+    })
   }
 
   /** Notes the result of a query for one host. `fault`: '' = it answered. */

@@ -26,6 +26,12 @@ export function findChange(before: ProbeState, after: ProbeState): HealthChange 
 export function logChange(log: Logger, at: string, { health, failures, reason }: ProbeState): void {
   if (health === 'up') log.info(`${at} is up`, 'address-up')
   else if (health === 'down')
-    log.warning(`${at} is down after ${failures} failures: ${reason}`, 'address-down')
-  else log.warning(`${at} is served, its health is unknown: ${reason}`, 'address-health-unknown')
+    log.warning(`${at} is down after ${failures} failures: ${reason}`, 'address-down', {
+      failures,
+      reason,
+    })
+  else
+    log.warning(`${at} is served, its health is unknown: ${reason}`, 'address-health-unknown', {
+      reason,
+    })
 }

@@ -312,6 +312,7 @@ export class SecondaryZone implements OwnedZone {
     log.info(
       `zone ${this.zoneText} transferred (${kind}) ${from}: serial ${serial}`,
       'zone-transferred',
+      { zone: this.zoneText, serial },
     )
   }
 

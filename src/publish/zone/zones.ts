@@ -473,6 +473,7 @@ export class PublishedZones {
       this.#parts.log.info(
         `zone ${text}: ${content}, serial ${serial}, in ${seconds} s`,
         'zone-published',
+        { zone: text, serial, records: records.recordCount, rrsets: records.rrsetCount },
       )
     }
   }
