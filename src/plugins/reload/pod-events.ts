@@ -51,7 +51,10 @@ export class PodEvents {
       recorder.record(this.#pod, details)
     } catch (error) {
       this.#recorder = undefined
-      this.#context.log.warning(`events are not written: ${(error as Error).message}`)
+      this.#context.log.warning(
+        `events are not written: ${(error as Error).message}`,
+        'events-not-written',
+      )
     }
   }
 
