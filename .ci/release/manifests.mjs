@@ -1,5 +1,4 @@
 // deploy/ and crds/ with the digests of the images. A commit cannot contain them, because they depend on it.
-import { existsSync } from 'node:fs'
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ReleaseError, writeTar } from './run.mjs'
@@ -8,8 +7,10 @@ import { ReleaseError, writeTar } from './run.mjs'
 export async function makeManifests({ tree, work, out, version, epochSeconds, images }) {
   const name = `sextant-${version}`
   const folder = join(work, 'manifests')
+  // The chart has links to files that others have too.
+  const how = { recursive: true, dereference: true }
   for (const part of ['deploy', 'crds']) {
-    await cp(join(tree, part), join(folder, name, part), { recursive: true })
+    await cp(join(tree, part), join(folder, name, part), how)
   }
   const digests = new Map((await images).map(({ name, digest }) => [name, digest]))
   const paths = await readdir(folder, { recursive: true })
@@ -19,7 +20,6 @@ export async function makeManifests({ tree, work, out, version, epochSeconds, im
   }
   await writeTar(join(out, `${name}-manifests.tar.gz`), folder, epochSeconds, [name])
   const chart = join(folder, name, 'deploy/chart')
-  if (!existsSync(chart)) return
   // Helm wants a folder with the name of the chart.
   const charts = join(work, 'charts')
   await cp(chart, join(charts, 'sextant'), { recursive: true })

@@ -16,8 +16,8 @@ const PREPARED_MAX = 2
 let prepared: Worker[] = []
 
 /**
- * Lets the first data threads load their modules while this one loads its own and reads the Corefile. That takes about as
- * long as all the rest of a start.
+ * Lets the first data threads load their modules while this one loads its own and reads the Corefile. That takes
+ * about as long as all the rest of a start.
  */
 export function prepareDataThreads(): void {
   const count = Math.min(PREPARED_MAX, availableParallelism())

@@ -1,6 +1,7 @@
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { parse } from 'yaml'
 import { CHART, exampleValues, helm, needsHelm, renderChart } from '../support/helm.ts'
 import { composeManifests, type Manifest, manifestOf, SITE } from '../support/kustomize.ts'
 import { root } from '../support/server.ts'
@@ -164,26 +165,23 @@ t.test('values that the schema rejects: the error has their place', needsHelm(),
   }
 })
 
-t.test('alerts and dashboards are those of files/', needsHelm(), async (t) => {
-  const chart = t.testdir({})
-  cpSync(CHART, chart, { recursive: true, dereference: true })
-  const alert = { alert: 'Down', expr: 'up == 0', annotations: { summary: '{{ $labels.pod }}' } }
-  const group = { name: 'sextant', rules: [alert] }
-  mkdirSync(join(chart, 'files/dashboards'))
-  writeFileSync(join(chart, 'files/alerts.yaml'), JSON.stringify({ groups: [group] }))
-  const dashboard = '{"title": "{{ not a template }}"}\n'
-  writeFileSync(join(chart, 'files/dashboards/fleet.json'), dashboard)
+t.test('alerts and dashboards are those of deploy/observability', needsHelm(), async (t) => {
+  const folder = join(root, 'deploy/observability')
   const options = [
     'podMonitor.enabled=true',
     'prometheusRule.enabled=true',
     'dashboards.enabled=true',
   ]
   const args = ['-f', exampleValues('site'), ...options.flatMap((one) => ['--set', one])]
-  const manifests = await renderChart('sextant-system', args, chart)
-  t.strictSame(manifestOf(manifests, 'PrometheusRule', 'sextant').spec, { groups: [group] })
-  const { data, metadata } = manifestOf(manifests, 'ConfigMap', 'sextant-dashboard-fleet')
-  t.strictSame(data, { 'fleet.json': dashboard })
-  t.match(metadata, { labels: { grafana_dashboard: '1' } })
+  const manifests = await renderChart('sextant-system', args)
+  const rules = parse(readFileSync(join(folder, 'alerts.yaml'), 'utf8'))
+  t.strictSame(manifestOf(manifests, 'PrometheusRule', 'sextant').spec, rules)
+  for (const file of readdirSync(join(folder, 'dashboards'))) {
+    const name = `sextant-dashboard-${file.replace('.json', '')}`
+    const { data, metadata } = manifestOf(manifests, 'ConfigMap', name)
+    t.strictSame(data, { [file]: readFileSync(join(folder, 'dashboards', file), 'utf8') })
+    t.match(metadata, { labels: { grafana_dashboard: '1' } })
+  }
   const monitor = manifestOf(manifests, 'PodMonitor', 'sextant').spec
   t.strictSame(monitor.selector.matchLabels, { 'app.kubernetes.io/name': 'sextant' })
 })

@@ -44,7 +44,6 @@ const SHARED = [
   'snapshot-missing',
   'snapshot-not-used',
   'stack',
-  'xdp-failed',
   'zone-signatures-expire',
   'zone-warning',
 ]

@@ -14,8 +14,11 @@ export const exampleValues = (name: string) => join(CHART, 'examples', `${name}.
 /** `helm` of PATH, or the one that `.ci/helm` makes; undefined = none. */
 function findHelm(): string | undefined {
   if (isInstalled('helm')) return 'helm'
-  const script = readFileSync(join(root, '.ci/helm'))
-  const key = createHash('sha256').update(script).digest('hex').slice(0, 16)
+  const hash = createHash('sha256')
+  for (const file of ['go.mod', 'go.sum']) {
+    hash.update(readFileSync(join(root, 'test/cluster/helm', file)))
+  }
+  const key = hash.digest('hex').slice(0, 16)
   const built = join(cacheFolder(), `helm-${key}`)
   return existsSync(built) ? built : undefined
 }

@@ -193,7 +193,7 @@ export class DataPlane implements DataThreads, PacketDriver<ListenPlan> {
         const { open } = await load()
         this.#bypasses.set(name, await open({ threads: this.#threadsFor(name), log, timers }))
       } catch (error) {
-        log.warning(`${name}: all packets go to the UDP sockets: ${error}`, 'xdp-failed')
+        log.warning(`${name}: all packets go to the UDP sockets: ${error}`, 'bypass-failed')
       }
     }
   }
