@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ask } from '../support/dig.ts'
+import { exampleValues, needsHelm, renderChart } from '../support/helm.ts'
 import { needs, needsRoot, run } from '../support/peer.ts'
 import { freePort, root, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
@@ -149,6 +150,19 @@ exec crun --cgroup-manager=disabled run --bundle ${bundle} sextant-test-${proces
     const site = readFileSync(join(manifests, 'deploy/examples/site/kustomization.yaml'), 'utf8')
     t.match(site, /^ {2}digest: sha256:[0-9a-f]{64}$/m)
     t.notMatch(site, 'newTag')
+  })
+
+  t.test('the chart names the image by digest', needsHelm(), async (t) => {
+    const chart = file(`sextant-${VERSION}-chart.tgz`)
+    const values = ['-f', exampleValues('site'), '--set', 'image.repository=sextant']
+    const manifests = await renderChart('sextant-system', values, chart)
+    const archive = file(`sextant-${VERSION}-image.tar`)
+    const index = JSON.parse(await runIn(out, 'tar', '-xOf', archive, 'index.json'))
+    const texts = manifests.map((manifest) => JSON.stringify(manifest))
+    const images = texts.flatMap((text) => text.match(/"image":"[^"]+"/g) ?? [])
+    t.ok(images.length > 0)
+    for (const image of images) t.equal(image, `"image":"sextant@${index.manifests[0].digest}"`)
+    t.notMatch(await runIn(out, 'tar', '-tvzf', chart), /^l/m, 'no links')
   })
 
   t.test('the bills of materials list what is inside', async (t) => {
