@@ -43,7 +43,12 @@ echo "upgraded: $(ask)"
 
 kill -TERM "$new"
 while kill -0 "$new" 2>/dev/null; do sleep 0.1; done
+# What is removed and installed again starts with the machine, as before.
+dpkg --remove sextant
+dpkg -i /root/sextant.deb
+systemctl is-enabled sextant
 dpkg --purge sextant
+[ ! -L /etc/systemd/system/multi-user.target.wants/sextant.service ]
 [ ! -e /etc/sextant ] && [ ! -e /usr/lib/sextant ] && [ ! -e /var/lib/sextant ]
 echo purged
 INSIDE
