@@ -137,6 +137,9 @@ exec crun --cgroup-manager=disabled run --bundle ${bundle} sextant-test-${proces
     const directory = temporaryDirectory(t)
     await runIn(directory, 'tar', '-xzf', file(`sextant-${VERSION}-manifests.tar.gz`))
     const manifests = join(directory, `sextant-${VERSION}`)
+    await runIn(directory, 'tar', '-xzf', file(`sextant-${VERSION}-chart.tgz`))
+    const links = await runIn(directory, 'find', '.', '-type', 'l')
+    t.equal(links, '', 'files of other folders are copied, not linked')
     for (const name of ['sextant', 'sextant-node']) {
       const archive = file(`${name}-${VERSION}-image.tar`)
       const index = JSON.parse(await runIn(out, 'tar', '-xOf', archive, 'index.json'))
