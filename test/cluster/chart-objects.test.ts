@@ -142,6 +142,7 @@ const REFUSED: readonly (readonly [set: string, message: RegExp])[] = [
   ['zones=null', /missing property 'zones'/],
   ['zones={a..b}', /at '\/zones\/0': 'a\.\.b' does not match pattern/],
   ['replica=3', /additional properties 'replica' not allowed/],
+  ['fullnameOverride=Sextant', /at '\/fullnameOverride': 'Sextant' does not match pattern/],
   ['server.replicas=two', /at '\/server\/replicas': got string, want integer/],
   ['server.replicas=-1', /at '\/server\/replicas': minimum: got -1, want 0/],
   ['server.service.type=External', /at '\/server\/service\/type': value must be one of/],
@@ -162,6 +163,38 @@ t.test('values that the schema rejects: the error has their place', needsHelm(),
     const { code, stderr } = await helm('template', 'sextant', CHART, ...values)
     t.not(code, 0, set)
     t.match(stderr, message, set)
+  }
+})
+
+/** Values that YAML could read as others, or that meet names of the chart's own objects. */
+t.test('odd values keep their meaning', needsHelm(), async (t) => {
+  const corefile = '  # "quotes": {{ braces }}\n\n.:1053 {\n\twhoami \n}\n\n\n'
+  const values = {
+    image: { tag: '1 # 2' },
+    watchNamespaces: ['123', 'null', '456'],
+    server: { corefile, existingConfigMap: '' },
+    exchange: { enabled: true, networkPolicy: { from: [] } },
+    operator: { controllers: ['dnsrecord', 'dnsnameresolver'], egressNamespace: '1e3' },
+    networkPolicy: { metricsFrom: [] },
+    extraObjects: [],
+  }
+  const directory = t.testdir({ 'values.yaml': JSON.stringify(values) })
+  const args = ['-f', exampleValues('site'), '-f', join(directory, 'values.yaml')]
+  const manifests = await renderChart('456', args)
+  const names = manifests.map(nameOf)
+  t.strictSame([...new Set(names)], names, 'each object has a name of its own')
+  for (const { metadata } of manifests) {
+    t.match(metadata.namespace ?? '', /^(?:|123|null|456|1e3|kube-system)$/, `${metadata.name}: a string`)
+  }
+  t.equal(manifestOf(manifests, 'ConfigMap', 'sextant-server').data?.Corefile, corefile)
+  const { spec } = manifestOf(manifests, 'Deployment', 'sextant-server').spec.template
+  t.match(spec.containers[0].image, /:1 # 2$/)
+  for (const { kind, spec } of manifests) {
+    if (kind !== 'NetworkPolicy') continue
+    for (const { from, ports } of spec.ingress) {
+      t.notSame(from, [], 'an empty list is not any source')
+      t.notMatch(JSON.stringify(ports), /metrics/)
+    }
   }
 })
 

@@ -17,7 +17,7 @@ app.kubernetes.io/component: {{ .component }}
 
 {{/* Labels that Helm asks for. Context: $. */}}
 {{- define "sextant.release" -}}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{- end -}}
@@ -30,7 +30,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{/* Metadata of an object with the name of its component. "namespace": default that of the release. */}}
 {{- define "sextant.metadata" -}}
 name: {{ include "sextant.prefix" .root }}-{{ .name | default .component }}
-namespace: {{ .namespace | default .root.Release.Namespace }}
+namespace: {{ .namespace | default .root.Release.Namespace | quote }}
 labels:
   {{- include "sextant.labels" . | nindent 2 }}
 {{- end -}}
@@ -53,15 +53,15 @@ labels:
 
 {{/*
 A binding and the account that it is for. "role": name without prefix; "kind": Role or ClusterRole; "in": the namespace, none =
-a ClusterRoleBinding; "account": name without prefix; "accountNamespace": default that of the release.
+a ClusterRoleBinding; "suffix": of the name of the binding, default none; "account": name without prefix; "accountNamespace": default that of the release.
 */}}
 {{- define "sextant.binding" -}}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: {{ if .in }}RoleBinding{{ else }}ClusterRoleBinding{{ end }}
 metadata:
-  name: {{ include "sextant.prefix" .root }}-{{ .role }}
+  name: {{ include "sextant.prefix" .root }}-{{ .role }}{{ .suffix }}
   {{- with .in }}
-  namespace: {{ . }}
+  namespace: {{ quote . }}
   {{- end }}
   labels:
     {{- include "sextant.labels" . | nindent 4 }}
@@ -72,15 +72,19 @@ roleRef:
 subjects:
 - kind: ServiceAccount
   name: {{ include "sextant.prefix" .root }}-{{ .account }}
-  namespace: {{ .accountNamespace | default .root.Release.Namespace }}
+  namespace: {{ .accountNamespace | default .root.Release.Namespace | quote }}
 {{- end -}}
 
-{{/* Bindings of a role where records are: in all namespaces, or in those of `watchNamespaces`. */}}
+{{/*
+Bindings of a role where records are: in all namespaces, or in those of `watchNamespaces`. The namespace of the release has
+bindings of that name for other roles.
+*/}}
 {{- define "sextant.scopedBindings" -}}
 {{- $all := . -}}
 {{- range .root.Values.watchNamespaces }}
 ---
-{{ include "sextant.binding" (merge (dict "in" .) $all) }}
+{{- $suffix := ternary "-records" "" (eq . $all.root.Release.Namespace) }}
+{{ include "sextant.binding" (merge (dict "in" . "suffix" $suffix) $all) }}
 {{- else }}
 ---
 {{ include "sextant.binding" . }}
@@ -90,7 +94,7 @@ subjects:
 {{/* The fields of a Pod that each component has in its values. */}}
 {{- define "sextant.scheduling" -}}
 {{- with .values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ quote . }}
 {{- end }}
 {{- with .values.nodeSelector }}
 nodeSelector:
@@ -169,7 +173,7 @@ spec:
   {{- include "sextant.scheduling" . | nindent 2 }}
   containers:
   - name: {{ .container }}
-    image: {{ include "sextant.image" (dict "root" .root "image" .root.Values.image) }}
+    image: {{ include "sextant.image" (dict "root" .root "image" .root.Values.image) | quote }}
     {{- with .root.Values.image.pullPolicy }}
     imagePullPolicy: {{ . }}
     {{- end }}
@@ -246,7 +250,7 @@ spec:
   volumes:
   - name: corefile
     configMap:
-      name: {{ .values.existingConfigMap | default (printf "%s-%s" (include "sextant.prefix" .root) .component) }}
+      name: {{ .values.existingConfigMap | default (printf "%s-%s" (include "sextant.prefix" .root) .component) | quote }}
   {{- if .state }}
   # Outlives the container, not the Pod: after a crash, the server answers from the snapshot.
   - name: state
@@ -264,13 +268,13 @@ apiVersion: v1
 kind: ConfigMap
 metadata:
   name: {{ include "sextant.prefix" .root }}-{{ .component }}
-  namespace: {{ .namespace | default .root.Release.Namespace }}
+  namespace: {{ .namespace | default .root.Release.Namespace | quote }}
   labels:
     app.kubernetes.io/name: sextant
     {{- include "sextant.release" .root | nindent 4 }}
 data:
-  Corefile: |
-    {{- .values.corefile | default (tpl (.root.Files.Get (printf "files/%s.Corefile" .component)) .root) | nindent 4 }}
+  {{- $corefile := .values.corefile | default (tpl (.root.Files.Get (printf "files/%s.Corefile" .component)) .root) }}
+  {{- toYaml (dict "Corefile" $corefile) | nindent 2 }}
 {{- end -}}
 
 {{/* The right to write Events about Pods. "account"; "namespace": default that of the release. */}}
@@ -333,10 +337,13 @@ spec:
   policyTypes: [Ingress, Egress]
   ingress:
   {{- .ingress | trim | nindent 2 }}
+  {{- /* An empty list would mean any source. */}}
+  {{- with .root.Values.networkPolicy.metricsFrom }}
   - from:
-    {{- toYaml .root.Values.networkPolicy.metricsFrom | nindent 4 }}
+    {{- toYaml . | nindent 4 }}
     ports:
     - port: metrics
+  {{- end }}
   egress:
   {{- .egress | trim | nindent 2 }}
   {{- with .values.networkPolicy.extraEgress }}
