@@ -38,7 +38,12 @@ async function makePackage({ tree, work, out, version }, { arch, base, node }) {
   const conffiles = await putExample(tree, put, folder)
   await run(folder, 'chmod', '-R', 'u=rwX,go=rX', 'usr', 'etc')
 
-  const size = Number((await run(folder, 'du', '-sk', '--apparent-size', '.')).split('\t')[0])
+  // The sizes of folders depend on the file system.
+  const octets = await run(folder, 'find', '.', '-type', 'f', '-printf', '%s\\n')
+  const size = octets
+    .trimEnd()
+    .split('\n')
+    .reduce((sum, one) => sum + Math.ceil(one / 1024), 0)
   const values = { VERSION: version, ARCHITECTURE: arch, KIBIOCTETS: size }
   const control = (await readFile(join(from, 'control'), 'utf8')).replace(
     /\{(\w+)\}/g,

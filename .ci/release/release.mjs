@@ -47,8 +47,12 @@ async function check(version, out) {
   if (changed !== '') {
     throw new ReleaseError(`the tree has changes without a commit: commit or remove\n${changed}`)
   }
-  await mkdir(out, { recursive: true })
-  if ((await readdir(out)).length > 0) {
+  const found = await mkdir(out, { recursive: true }).then(
+    () => readdir(out),
+    () => undefined,
+  )
+  if (found === undefined) throw new ReleaseError(`${out} cannot be made or read: name a folder`)
+  if (found.length > 0) {
     throw new ReleaseError(`${out} has files: name an empty folder`)
   }
   return notesOf(await readFile(join(root, 'CHANGELOG.md'), 'utf8'), version)

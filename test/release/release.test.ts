@@ -37,6 +37,7 @@ t.test('a release is refused if', needs('git'), async (t) => {
     { why: 'no folder', args: [VERSION], error: 'usage: npm run release -- VERSION OUTDIR' },
     { why: 'another version', args: ['9.9.9', '.git/out'], error: 'VERSION is 9.9.9, but package' },
     { why: 'a full folder', args: [VERSION, '.git/full'], error: /full has files: name an empty/ },
+    { why: 'a file', args: [VERSION, '.git/HEAD'], error: /HEAD cannot be made or read: name a f/ },
     { why: 'no changelog', args: [VERSION, '.git/out'], error: 'CHANGELOG.md has no section' },
   ]
   for (const { why, args, error } of table) {
