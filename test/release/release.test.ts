@@ -1,6 +1,6 @@
 // Long: it makes releases, and installs them.
 // Own process: it starts servers.
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ask } from '../support/dig.ts'
@@ -74,6 +74,8 @@ t.test('a release', needs(...RELEASE_TOOLS, 'skopeo', 'dig'), async (t) => {
   t.test('the npm package serves the example', async (t) => {
     const directory = temporaryDirectory(t)
     await runIn(directory, 'npm', 'install', '--prefer-offline', file(`sextant-${VERSION}.tgz`))
+    const chart = join(directory, 'node_modules/sextant/deploy/chart')
+    t.notOk(existsSync(chart), 'npm leaves out the links of the chart')
     await servesExample(t, ['sh', '-c', `exec ${directory}/node_modules/.bin/sextant ${SERVE}`])
   })
 
