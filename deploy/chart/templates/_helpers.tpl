@@ -53,7 +53,8 @@ labels:
 
 {{/*
 A binding and the account that it is for. "role": name without prefix; "kind": Role or ClusterRole; "in": the namespace, none =
-a ClusterRoleBinding; "suffix": of the name of the binding, default none; "account": name without prefix; "accountNamespace": default that of the release.
+a ClusterRoleBinding; "suffix": of the name of the binding, default none; "account": name without
+prefix; "accountNamespace": default that of the release.
 */}}
 {{- define "sextant.binding" -}}
 apiVersion: rbac.authorization.k8s.io/v1
@@ -76,8 +77,8 @@ subjects:
 {{- end -}}
 
 {{/*
-Bindings of a role where records are: in all namespaces, or in those of `watchNamespaces`. The namespace of the release has
-bindings of that name for other roles.
+Bindings of a role where records are: in all namespaces, or in those of `watchNamespaces`. The namespace of the release
+has bindings of that name for other roles.
 */}}
 {{- define "sextant.scopedBindings" -}}
 {{- $all := . -}}
