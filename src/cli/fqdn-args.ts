@@ -1,3 +1,4 @@
+import { didYouMean } from '../base/nearest.ts'
 import { type CommandArgs, flagsOf, isOn, keyOf, refuseWords, scanFlags } from './args.ts'
 
 /** The arguments of `sextant fqdn`. */
@@ -46,7 +47,7 @@ export function scanFqdnArgs(argv: readonly string[]): FqdnArgs | string {
   const words = argv[0] === 'names' ? 1 : 2
   const name = argv.slice(0, words).join(' ')
   const found = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined
-  if (found === undefined) return USAGE
+  if (found === undefined) return `${USAGE}${didYouMean(name, Object.keys(ACTIONS))}`
   const [action, keys] = found
   const known = FQDN.flags.filter((flag) => keys.includes(keyOf(flag.name)))
   const flags = scanFlags(argv.slice(words), known)

@@ -96,7 +96,7 @@ export function scanQueryArgs(argv: readonly string[]): QueryArgs | string {
     const scan = LETTERS[arg.slice(0, 2)]
     // The value of an option may follow its letter directly.
     if (scan !== undefined) complaint = scan(arg.slice(2) || (argv[++i] ?? ''), draft)
-    else if (arg.startsWith('-')) complaint = `invalid option: ${arg}`
+    else if (arg.startsWith('-')) complaint = unknownOption(arg)
     else if (arg.startsWith('+')) complaint = scanOption(arg, draft)
     else if (arg.startsWith('@')) draft.server = arg.slice(1)
     else words.push(arg)
@@ -156,15 +156,20 @@ function scanOption(arg: string, draft: Draft): string | undefined {
   const [name = '', value] = arg.split(/=(.*)/s)
   if (value !== undefined) {
     const scan = VALUES[mainName(name)]
-    if (scan === undefined) return `invalid option: ${name}=`
+    if (scan === undefined) return unknownOption(name, '=')
     const want = scan(value, draft)
     return want && `invalid value of ${name}: ${JSON.stringify(value)}, ${want}`
   }
   const on = SWITCHES[mainName(name)]
   const option = on ?? SWITCHES[mainName(name.replace(/^\+no/, '+'))]
-  if (option === undefined) return `invalid option: ${name}`
+  if (option === undefined) return unknownOption(name)
   draft[option] = on !== undefined
   return undefined
+}
+
+function unknownOption(name: string, sign = ''): string {
+  const known = QUERY.flags.flatMap(({ name, aliases }) => [name, ...aliases])
+  return `invalid option: ${name}${sign}${didYouMean(name, known)}`
 }
 
 /** The first name of a flag that has several. */

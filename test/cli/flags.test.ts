@@ -148,3 +148,21 @@ t.test('each flag of the help is read by its command, under each of its names', 
     }
   }
 })
+
+t.test('each flag of the help is suggested for a wrong letter in it', async (t) => {
+  for (const { name, args } of COMMANDS) {
+    for (const { name: flag } of (await args()).flags) {
+      if (!/^(--?|\+)\w{3}/.test(flag)) continue
+      const { scan, besides = [] } = SCANS[name]!
+      const wrong = `${flag.slice(0, -1)}0`
+      const [, ...beside] = besides.find(([flags]) => flags === '') ?? []
+      let fault: unknown
+      try {
+        fault = scan([...beside, wrong])
+      } catch (error) {
+        fault = (error as Error).message
+      }
+      t.match(fault, `did you mean ${flag.replace(/^--?/, '')}?`, `${name} ${wrong}`)
+    }
+  }
+})
