@@ -1,7 +1,7 @@
 import { didYouMean } from '../base/nearest.ts'
 
-/** A flag of a command, or a word such as `@SERVER`. The parser, `--help` and the reference pages use it. */
-interface Flag {
+/** A flag of a command, or a word such as `@SERVER`. The parser and all that describes the command use it. */
+export interface Flag {
   /** The name that messages print, such as `-conf`, `--records` or `+tcp`. */
   readonly name: string
   /** Other names of the same flag. */
@@ -48,7 +48,8 @@ export function flagsOf(table: string): readonly Flag[] {
   })
 }
 
-function linesOf(text: string): string[] {
+/** The lines of a text that are not empty, without the spaces around them. */
+export function linesOf(text: string): string[] {
   return text
     .split('\n')
     .map((line) => line.trim())
@@ -138,9 +139,15 @@ export function refuseWords(words: readonly string[]): string | undefined {
 }
 
 /** `-dns.port N`, `-p N`. */
-function formsOf({ name, aliases, argument }: Flag): string[] {
+export function formsOf({ name, aliases, argument }: Flag): string[] {
   const separator = name.startsWith('+') ? '=' : ' '
   return [name, ...aliases].map((one) => (argument === '' ? one : `${one}${separator}${argument}`))
+}
+
+/** What a flag does, and its default. */
+export function textOf({ help, value, otherwise }: Flag): string {
+  const without = value || otherwise
+  return without === '' ? help : `${help}; default: ${without}`
 }
 
 const FORM_COLUMNS = 26
@@ -159,8 +166,7 @@ export function helpLines(help: string, { usage, flags }: CommandArgs): string[]
 }
 
 function flagLines(flag: Flag): string[] {
-  const without = flag.value || flag.otherwise
-  const lines = wrap(without === '' ? flag.help : `${flag.help}; default: ${without}`)
+  const lines = wrap(textOf(flag))
   const head = formsOf(flag).join(', ')
   if (head.length > FORM_COLUMNS - 2) lines.unshift('')
   return lines.map((line, i) =>

@@ -110,4 +110,10 @@ export const COMMANDS: readonly Command[] = [
     run: async (_, output) => (await import('./demo.ts')).demo(output),
     isServer: true,
   },
+  {
+    name: 'completion',
+    help: 'print a script that completes command lines in a shell',
+    args: async () => (await import('./completion-args.ts')).COMPLETION,
+    run: async (rest, output) => (await import('./completion.ts')).runCompletion(rest, output),
+  },
 ]

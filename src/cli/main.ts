@@ -52,14 +52,20 @@ export function isServer([word]: readonly string[]): boolean {
 async function run(argv: readonly string[], output: Output): Promise<number> {
   const [word = '', ...rest] = argv
   const command = COMMANDS.find(({ name }) => name === word)
-  const isWord = argv.length > 0 && !word.startsWith('-')
-  if (isWord && command === undefined && word !== 'help') return refuseCommand(word, output)
+  if (argv.length > 0 && !isKnown(word)) return refuseCommand(word, output)
   if (word === 'help' || asksForHelp(word, rest)) {
-    for (const line of await helpOf(word === 'help' ? rest[0] : word)) output.print(line)
+    const of = word === 'help' ? rest[0] : word
+    if (of !== undefined && !isKnown(of)) return refuseCommand(of, output)
+    for (const line of await helpOf(of)) output.print(line)
     return 0
   }
   // Without a command, the arguments are those of serve, which are flags.
   return command === undefined ? COMMANDS[0]!.run(argv, output) : command.run(rest, output)
+}
+
+/** True for a command and for a flag. */
+function isKnown(word: string): boolean {
+  return word === 'help' || word.startsWith('-') || COMMANDS.some(({ name }) => name === word)
 }
 
 /** Returns the help of a command; if `word` is no command, the list of all commands. */
@@ -69,7 +75,7 @@ async function helpOf(word: string | undefined): Promise<readonly string[]> {
   return [
     'Sextant is an authoritative DNS server. It chooses answers by client location and weight.',
     '',
-    ...COMMANDS.map(({ name, help }) => `  sextant ${name.padEnd(10)}${help}`),
+    ...COMMANDS.map(({ name, help }) => `  sextant ${name.padEnd(12)}${help}`),
     '',
     'sextant COMMAND --help lists the flags of a command. Without a command, sextant accepts the flags of serve, as CoreDNS does.',
   ]

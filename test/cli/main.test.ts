@@ -3,7 +3,7 @@ import { isServer } from '../../src/cli/main.ts'
 import { root, runSextant } from '../support/server.ts'
 
 const COMMAND_LIST =
-  'the commands are serve, check, geo, what-if, operator, node, fqdn, query, explain, status, health, drain, undrain, drains, demo, help'
+  'the commands are serve, check, geo, what-if, operator, node, fqdn, query, explain, status, health, drain, undrain, drains, demo, completion, help'
 
 const EXPLAIN_USAGE =
   'usage: sextant explain NAME [TYPE] --client ADDR | --subnet CIDR [@SERVER] [-conf FILE] [--records FILE] [--seed N] [-o json]'
@@ -61,9 +61,27 @@ const CASES: readonly { args: readonly string[]; code: number; out?: RegExp; err
   },
   { args: ['-version'], code: 0, out: /^Sextant-\d+\.\d+\.\d+$/m },
   { args: ['serve', '--version'], code: 0, out: /^Sextant-\d+\.\d+\.\d+$/m },
-  { args: ['help'], code: 0, out: /^Sextant is [\s\S]*^ {2}sextant check {5}validate/m },
+  { args: ['help'], code: 0, out: /^Sextant is [\s\S]*^ {2}sextant check {7}validate/m },
   { args: ['-h'], code: 0, out: /^Sextant is /m },
-  { args: ['help', 'foo'], code: 0, out: /^Sextant is /m },
+  { args: ['help', '-h'], code: 0, out: /^Sextant is /m },
+  {
+    args: ['help', 'chekc'],
+    code: 1,
+    error: `"chekc" is not a command: ${COMMAND_LIST}; did you mean check?`,
+  },
+  {
+    args: ['completion', 'fis'],
+    code: 1,
+    error: 'use: sextant completion bash|zsh|fish; did you mean fish?',
+  },
+  {
+    args: ['fqdn', 'cache', 'lst'],
+    code: 1,
+    error:
+      'use: sextant fqdn cache list [-e ID] [-p PATTERN] [-s SOURCE] [-o json], sextant fqdn cache clean [-f] [-p PATTERN], sextant fqdn names; did you mean cache list?',
+  },
+  { args: ['completion'], code: 1, error: 'use: sextant completion bash|zsh|fish' },
+  { args: ['completion', 'bash'], code: 0, out: /^complete -F _sextant sextant$/m },
   { args: ['serve', '-h'], code: 0, out: /^ {2}sextant serve [\s\S]*-dns\.port N, -p N / },
   {
     args: ['operator', '--site', 'a', '-h'],

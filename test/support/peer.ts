@@ -20,6 +20,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'iptables-legacy': 'iptables',
   'ovsdb-server': 'openvswitch-common',
   'ovn-northd': 'ovn-central',
+  man: 'man-db',
   nft: 'nftables',
   ip: 'iproute2',
   sysctl: 'procps',
