@@ -184,7 +184,11 @@ t.test('odd values keep their meaning', needsHelm(), async (t) => {
   const names = manifests.map(nameOf)
   t.strictSame([...new Set(names)], names, 'each object has a name of its own')
   for (const { metadata } of manifests) {
-    t.match(metadata.namespace ?? '', /^(?:|123|null|456|1e3|kube-system)$/, `${metadata.name}: a string`)
+    t.match(
+      metadata.namespace ?? '',
+      /^(?:|123|null|456|1e3|kube-system)$/,
+      `${metadata.name}: a string`,
+    )
   }
   t.equal(manifestOf(manifests, 'ConfigMap', 'sextant-server').data?.Corefile, corefile)
   const { spec } = manifestOf(manifests, 'Deployment', 'sextant-server').spec.template
