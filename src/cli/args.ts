@@ -56,6 +56,11 @@ export function linesOf(text: string): string[] {
     .filter((line) => line !== '')
 }
 
+/** The flags of every command. */
+export const COMMON_FLAGS = flagsOf(`
+  -log-format FORMAT | text | form of log lines and errors: text or json
+`)
+
 function isFlag({ name }: Flag): boolean {
   return name.startsWith('-')
 }

@@ -1,13 +1,8 @@
 import { didYouMean } from '../base/nearest.ts'
 import { setLogForm } from '../base/telemetry/log.ts'
-import { type CommandArgs, flagsOf, helpLines } from './args.ts'
+import { COMMON_FLAGS, type CommandArgs, helpLines } from './args.ts'
 import { COMMANDS } from './commands.ts'
 import { type Output, processOutput } from './output.ts'
-
-/** The flags of every command. */
-const COMMON_FLAGS = flagsOf(`
-  -log-format FORMAT | text | form of log lines and errors: text or json
-`)
 
 const HELP_FLAG = /^--?h(elp)?$/
 

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { VERSION } from '../base/version.ts'
-import { type Flag, formsOf, linesOf, textOf } from './args.ts'
+import { COMMON_FLAGS, type Flag, formsOf, linesOf, textOf } from './args.ts'
 import { COMMANDS } from './commands.ts'
 
 const SUMMARY = 'authoritative DNS server that chooses answers by client location and weight'
@@ -21,7 +21,7 @@ async function manPages(): Promise<Map<string, string>> {
     const { usage, flags } = await args()
     const lines = [
       ...synopsis(linesOf(usage)),
-      ...options(flags),
+      ...options([...flags, ...COMMON_FLAGS]),
       '.SH SEE ALSO',
       '.BR sextant (1)',
     ]
@@ -67,7 +67,6 @@ function synopsis(usage: readonly string[]): string[] {
 }
 
 function options(flags: readonly Flag[]): string[] {
-  if (flags.length === 0) return []
   const lines = flags.flatMap((flag) => {
     const forms = formsOf(flag).map((form) => `\\fB${roff(form)}\\fR`)
     return ['.TP', forms.join(', '), roff(textOf(flag))]

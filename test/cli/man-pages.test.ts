@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { formsOf, linesOf, textOf } from '../../src/cli/args.ts'
+import { COMMON_FLAGS, formsOf, linesOf, textOf } from '../../src/cli/args.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { writeManPages } from '../../src/cli/man-pages.ts'
 import { needs, run } from '../support/peer.ts'
@@ -33,7 +33,7 @@ t.test('a page has the forms and the flags of its command', needs('mandoc'), asy
     const text = await textOfPage(`sextant-${name}`)
     t.ok(text.includes(`sextant-${name} - ${help}`), name)
     for (const line of linesOf(usage)) t.ok(text.includes(`sextant ${line}`), line)
-    for (const flag of flags) {
+    for (const flag of [...flags, ...COMMON_FLAGS]) {
       const entry = `${formsOf(flag).join(', ')} ${textOf(flag)}`
       t.ok(text.includes(entry), `${name}: ${entry}`)
     }

@@ -1,4 +1,4 @@
-import { type Flag, flagsOf, linesOf } from '../args.ts'
+import { COMMON_FLAGS, type Flag, flagsOf, linesOf } from '../args.ts'
 import { COMMANDS } from '../commands.ts'
 
 /** What can follow some words of a command line. */
@@ -14,7 +14,7 @@ export interface Place {
 /** The values of a flag: one of a list, or any. */
 export type Values = 'files' | 'folders' | 'any' | readonly string[]
 
-const HELP_FLAGS = flagsOf('-h, --help | | print the flags')
+const OF_EVERY_COMMAND = [...COMMON_FLAGS, ...flagsOf('-h, --help | | print the flags')]
 /** A word of the usage that is given as it is written; `a|b` = one of them, if no such word follows. */
 const WORD = /^[a-z][-a-z]*(\|[a-z]+)*$/
 
@@ -34,7 +34,11 @@ export async function placesOf(): Promise<readonly Place[]> {
 }
 
 function placeOf(words: string, next: Place['next'], flags: readonly Flag[]): Place {
-  return { words, next, flags: [...flags.filter(({ name }) => /^[-+]/.test(name)), ...HELP_FLAGS] }
+  return {
+    words,
+    next,
+    flags: [...flags.filter(({ name }) => /^[-+]/.test(name)), ...OF_EVERY_COMMAND],
+  }
 }
 
 /** For each beginning of the lines of a usage, from the command on: the words that continue it. */
