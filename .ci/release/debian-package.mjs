@@ -2,6 +2,7 @@
 import { chmod, copyFile, cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ReleaseError, run } from './run.mjs'
+import { putTexts } from './texts.mjs'
 
 /** Files of deploy/debian to their places. */
 const FILES = {
@@ -35,6 +36,7 @@ async function makePackage({ tree, work, out, version }, { arch, base, node }) {
   await put(join(tree, 'LICENSE'), 'usr/share/doc/sextant/copyright')
   await put(join(tree, 'CHANGELOG.md'), 'usr/share/doc/sextant/CHANGELOG.md')
   await cp(join(tree, 'docs'), join(folder, 'usr/share/doc/sextant/docs'), { recursive: true })
+  await putTexts(tree, join(folder, 'usr'))
   const conffiles = await putExample(tree, put, folder)
   await run(folder, 'chmod', '-R', 'u=rwX,go=rX', 'usr', 'etc')
 

@@ -10,11 +10,12 @@ import { makeManifests } from './manifests.mjs'
 import { build, makePrograms, makeTree } from './program.mjs'
 import { digestOf, ReleaseError, run } from './run.mjs'
 import { makeSboms } from './sbom.mjs'
+import { makeTexts } from './texts.mjs'
 
 const root = resolve(fileURLToPath(import.meta.url), '../../..')
 
 /** Each writes files to `release.out`. `release.images` is what `makeImages` resolves to. */
-const MAKERS = [makeTarball, makeDebianPackages, makeSboms, makeManifests, makeNotes]
+const MAKERS = [makeTarball, makeDebianPackages, makeSboms, makeManifests, makeTexts, makeNotes]
 
 async function makeTarball({ tree, out }) {
   await run(tree, 'npm', 'pack', '--ignore-scripts', '--silent', '--pack-destination', out)

@@ -136,6 +136,20 @@ exec crun --cgroup-manager=disabled run --bundle ${bundle} sextant-test-${proces
     t.strictSame([...new Set(found)], ['@koromix/koffi-linux-arm64'])
   })
 
+  t.test('has man pages and completions, in the Debian package too', async (t) => {
+    const share = await runIn(out, 'tar', '-tzf', file(`sextant-${VERSION}-share.tar.gz`))
+    const deb = await runIn(out, 'dpkg-deb', '--contents', file(`sextant_${VERSION}_amd64.deb`))
+    for (const path of [
+      'share/man/man1/sextant-serve.1',
+      'share/bash-completion/completions/sextant',
+      'share/zsh/vendor-completions/_sextant',
+      'share/fish/vendor_completions.d/sextant.fish',
+    ]) {
+      t.match(share, `${path}\n`)
+      t.match(deb, `./usr/${path}\n`)
+    }
+  })
+
   t.test('the manifests name the images by digest', async (t) => {
     const directory = temporaryDirectory(t)
     await runIn(directory, 'tar', '-xzf', file(`sextant-${VERSION}-manifests.tar.gz`))
