@@ -1,4 +1,4 @@
-// Loaded into a server (`--import`): SIGWINCH terminates the data thread that was started last.
+// Loaded into a server (`--import`): SIGWINCH terminates the data thread that began to serve last.
 import { syncBuiltinESMExports } from 'node:module'
 import threads from 'node:worker_threads'
 
@@ -6,9 +6,10 @@ const { Worker } = threads
 let last
 
 threads.Worker = class extends Worker {
-  constructor(...args) {
-    super(...args)
-    if (args[1]?.name === 'sextant data') last = this
+  postMessage(...args) {
+    // A server starts more data threads than it may need; this one gets something to do.
+    last = this
+    super.postMessage(...args)
   }
 }
 syncBuiltinESMExports()
