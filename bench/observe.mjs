@@ -2,6 +2,7 @@
 //   npm run build && node bench/observe.mjs [rounds] [seconds] [--only json,prometheus]
 // Each server has one UDP thread and is loaded alone, in turn within each round. A ratio is the median of the rounds'
 // ratios. The log is written to a file in the folder for temporary files, and cut after each load.
+import { spawn } from 'node:child_process'
 import { mkdtempSync, openSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -27,6 +28,8 @@ const WATCHERS = {
   prometheus: { lines: 'prometheus 127.0.0.1:{HTTP}', args: [] },
   text: { lines: 'log', args: [] },
   json: { lines: 'log', args: ['-log-format', 'json'] },
+  // Needs fstrm_capture, which is loaded too.
+  dnstap: { lines: 'dnstap {SINK} full', args: [] },
 }
 const only = options.only.split(',').filter(Boolean)
 const chosen = Object.entries(WATCHERS).filter(
@@ -43,15 +46,24 @@ write(
 )
 write(join(directory, 'zone'), masterFile(PLAIN_ZONE, plainZoneLines(plainLines)))
 
+/** Starts a dnstap sink that discards what it gets. */
+function startSink(socket) {
+  const args = ['-t', 'protobuf:dnstap.Dnstap', '-u', socket, '-w', '/dev/null']
+  const sink = spawn('fstrm_capture', args, { stdio: 'ignore' })
+  process.on('exit', () => sink.kill())
+}
+
 async function start(name, { lines, args }) {
   const [port, http] = [await freePort(), await freePort()]
   const corefile = join(directory, `Corefile.${name}`)
+  const sink = join(directory, 'sink')
+  if (lines.includes('{SINK}')) startSink(sink)
   const text = `${PLAIN_ZONE}:${port} {
     bind 127.0.0.1
     multisocket 1
     errors
     minimal
-    ${lines.replaceAll('{HTTP}', http)}
+    ${lines.replaceAll('{HTTP}', http).replaceAll('{SINK}', sink)}
     file ${directory}/zone ${PLAIN_ZONE}
 }
 `

@@ -9,7 +9,10 @@ const AREAS = [
     'Start, stop and reload',
     'cli server plugins/on plugins/reload plugins/ready plugins/health/setup',
   ],
-  ['Faults of the program and the system', 'base api plugins/admin plugins/errors plugins/rrl'],
+  [
+    'Faults of the program and the system',
+    'base api plugins/admin plugins/dnstap plugins/errors plugins/rrl',
+  ],
   ['Zones from files', 'authority plugins/auto plugins/file plugins/hosts'],
   ['Zone transfers', 'plugins/secondary plugins/transfer'],
   [

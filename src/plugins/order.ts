@@ -106,6 +106,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   rrl: async () => (await import('./rrl/setup.ts')).rrl,
   errors: async () => (await import('./errors/setup.ts')).errors,
   log: async () => (await import('./log/setup.ts')).log,
+  dnstap: async () => (await import('./dnstap/setup.ts')).dnstap,
   egress: async () => (await import('./egress/setup.ts')).egress,
   local: async () => (await import('./local/setup.ts')).local,
   dns64: async () => (await import('./dns64/setup.ts')).dns64,

@@ -2,6 +2,7 @@ import { InputError, type Position } from '../base/errors.ts'
 import type { Key } from '../corefile/key.ts'
 import type { BlockConfig } from '../plugin/directive.ts'
 import type { Handler } from '../plugin/handler.ts'
+import { QUERY_TAP } from '../plugin/query-tap.ts'
 import { LIMITER } from '../plugin/reply-limiter.ts'
 import { SERVED_SCHEMES, type ServedScheme } from '../transport/driver.ts'
 import type { AnswerSource } from '../zone/lookup/answer-source.ts'
@@ -138,6 +139,7 @@ function addToPlan(
     sources,
     filters: config.filters,
     limiter: config.shared.find(LIMITER),
+    tap: config.shared.find(QUERY_TAP),
     viewName: config.viewName,
     bufsizeOctets: config.bufsizeOctets,
     debug: config.debug,

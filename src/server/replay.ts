@@ -206,8 +206,8 @@ export class Replay {
     const { random } = this.#parts
     const server = new Server({
       address: plan.address,
-      // Replies are limited by the rate of real clients.
-      blocks: plan.blocks.map((block) => ({ ...block, limiter: undefined })),
+      // Only replies to real clients are limited and tapped.
+      blocks: plan.blocks.map((block) => ({ ...block, limiter: undefined, tap: undefined })),
       clock: this.#clock,
       random,
       log: createLogger(

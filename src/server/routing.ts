@@ -4,6 +4,7 @@ import type { Query } from '../dns/message/query.ts'
 import type { HashedName } from '../dns/name/hashed-name.ts'
 import type { ZoneDirectory } from '../dns/name/zone-directory.ts'
 import type { Handler } from '../plugin/handler.ts'
+import type { QueryTap } from '../plugin/query-tap.ts'
 import type { ReplyLimiter } from '../plugin/reply-limiter.ts'
 import type { Transaction } from '../plugin/transaction.ts'
 import type { AnswerSource } from '../zone/lookup/answer-source.ts'
@@ -22,6 +23,8 @@ export interface RoutedBlock {
   readonly filters: readonly ((tx: Transaction) => boolean)[]
   /** Limits UDP replies; absent = no limit. */
   readonly limiter?: ReplyLimiter | undefined
+  /** Sees all queries and replies; absent = none does. */
+  readonly tap?: QueryTap | undefined
   /** Name of the view; '' = none. */
   readonly viewName: string
   /** Most octets of a UDP reply, and the size we advertise: 512..4096. */

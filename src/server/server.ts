@@ -277,6 +277,12 @@ export class Server implements ServerView {
   }
 
   #finish(tx: Transaction, block: RoutedBlock, rcode: number): number {
+    const octets = this.#reply(tx, block, rcode)
+    if (block.tap !== undefined) block.tap.see(tx, octets)
+    return octets
+  }
+
+  #reply(tx: Transaction, block: RoutedBlock, rcode: number): number {
     if (rcode === DROP) return 0
     if (isUnwritten(rcode)) clearForError(tx, rcode)
     if (tx.stream !== undefined) return STREAMED

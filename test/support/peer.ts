@@ -31,6 +31,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   promtool: 'prometheus',
   'dpkg-deb': 'dpkg',
   'apt-get': 'apt',
+  fstrm_capture: 'fstrm-bin',
+  'dnstap-read': 'bind9-dnsutils',
 }
 
 export function isInstalled(tool: string): boolean {

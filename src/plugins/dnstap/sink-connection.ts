@@ -1,0 +1,113 @@
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { Timers } from '../../base/timers.ts'
+import { ControlKind, ControlReader, composeControl } from './control-frame.ts'
+import type { SinkEndpoint } from './endpoint.ts'
+
+/** Longest time until the sink accepts, and until it has read everything at the end. */
+const HANDSHAKE_MS = 4000
+const FINISH_MS = 1000
+
+interface ConnectionHooks {
+  /** The sink accepts messages. */
+  readonly onOpen: () => void
+  /** Called once, also if the connection was never open. */
+  readonly onEnd: (reason: string) => void
+}
+
+/**
+ * A connection to a sink, which it opens (Frame Streams, bidirectional):
+ *
+ *     READY ─▶   ◀─ ACCEPT   START ─▶   data ─▶ …   STOP ─▶   ◀─ FINISH
+ */
+export class SinkConnection {
+  readonly #socket: Socket
+  readonly #hooks: ConnectionHooks
+  readonly #timers: Timers
+  readonly #reader = new ControlReader()
+  #cancel: () => void
+  #isOpen = false
+  #isOver = false
+
+  constructor(endpoint: SinkEndpoint, skipVerify: boolean, timers: Timers, hooks: ConnectionHooks) {
+    this.#hooks = hooks
+    this.#timers = timers
+    const socket = openSocket(endpoint, skipVerify)
+    // The server must not wait for a sink when it ends.
+    socket.unref()
+    const event = endpoint.kind === 'tls' ? 'secureConnect' : 'connect'
+    socket.on(event, () => socket.write(composeControl(ControlKind.Ready)))
+    socket.on('data', (octets) => this.#receive(octets))
+    socket.on('error', (error) => this.#end(messageOf(error)))
+    socket.on('close', () => this.#end('the sink closed the connection'))
+    this.#socket = socket
+    this.#cancel = timers.after(HANDSHAKE_MS, () => {
+      this.#end(`the sink did not accept in ${HANDSHAKE_MS / 1000} s`)
+    })
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
+  /** Octets that wait for the sink. */
+  get waitingOctets(): number {
+    return this.#socket.writableLength
+  }
+
+  /** `done` gets whether the system accepted the octets. */
+  write(octets: Uint8Array, done: (isSent: boolean) => void): void {
+    this.#socket.write(octets, (error) => done(error === undefined || error === null))
+  }
+
+  /** Ends the stream. The end follows once the sink has read everything, or after a second. */
+  finish(): void {
+    if (!this.#isOpen) {
+      this.#end('stopped')
+      return
+    }
+    this.#isOpen = false
+    this.#socket.ref()
+    this.#socket.write(composeControl(ControlKind.Stop))
+    this.#cancel = this.#timers.after(FINISH_MS, () => this.#end('the sink did not finish'))
+  }
+
+  #receive(octets: Uint8Array): void {
+    try {
+      for (const kind of this.#reader.read(octets)) this.#take(kind)
+    } catch (error) {
+      this.#end(messageOf(error))
+    }
+  }
+
+  #take(kind: number): void {
+    if (kind === ControlKind.Finish) this.#end('the sink finished')
+    if (kind !== ControlKind.Accept || this.#isOpen || this.#isOver) return
+    this.#cancel()
+    this.#socket.write(composeControl(ControlKind.Start))
+    this.#isOpen = true
+    this.#hooks.onOpen()
+  }
+
+  #end(reason: string): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#isOpen = false
+    this.#cancel()
+    this.#socket.destroy()
+    this.#hooks.onEnd(reason)
+  }
+}
+
+function openSocket(endpoint: SinkEndpoint, skipVerify: boolean): Socket {
+  if (endpoint.kind === 'unix') return connect(endpoint.path)
+  const { kind, host, port } = endpoint
+  if (kind === 'tcp') return connect({ host, port, noDelay: true, keepAlive: true })
+  return connectTls({ host, port, rejectUnauthorized: !skipVerify })
+}
+
+/** A name with several addresses has one error for each, and then no message of its own. */
+function messageOf(error: unknown): string {
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error
+  return first instanceof Error ? first.message : String(first)
+}

@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { ask } from '../support/dig.ts'
+import { getText } from '../support/get-text.ts'
+import { needs, run } from '../support/peer.ts'
+import { freePort, startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { until } from '../support/until.ts'
+
+/* A server with Debian's readers of dnstap. */
+
+const ZONE = `$ORIGIN z.example.
+@ 3600 SOA ns hostmaster 1 3600 600 86400 60
+@ 3600 NS ns
+ns 60 A 192.0.2.53
+www 60 A 192.0.2.1
+`
+
+async function capture(t: Test, socket: string, file: string): Promise<ChildProcess> {
+  const args = ['-t', 'protobuf:dnstap.Dnstap', '-u', socket, '-w', file]
+  const child = spawn('fstrm_capture', args, { stdio: 'ignore' })
+  t.teardown(() => child.kill('SIGKILL'))
+  await until(() => existsSync(socket), 'the socket of the sink')
+  return child
+}
+
+t.test(
+  'messages, as dnstap-read prints them',
+  needs('dig', 'fstrm_capture', 'dnstap-read'),
+  async (t) => {
+    const directory = temporaryDirectory(t)
+    const [socket, file] = [join(directory, 'sink'), join(directory, 'file')]
+    const http = await freePort()
+    const sink = await capture(t, socket, file)
+    const server = await startServer(t, {
+      corefile: `z.example:{PORT} {
+      bind 127.0.0.1
+      prometheus 127.0.0.1:${http}
+      dnstap ${socket} full {
+        identity one
+      }
+      file zone
+    }`,
+      files: { zone: ZONE },
+    })
+    await server.prints(/connected to/)
+    await ask('dig', server.port, ['www.z.example', 'A'])
+    await ask('dig', server.port, ['+tcp', 'none.z.example', 'AAAA'])
+    // The new instance has a connection of its own, and the old one sends all that it has.
+    server.process.kill('SIGUSR1')
+    await server.prints(/connected to[\s\S]*connected to/)
+    await ask('dig', server.port, ['ns.z.example', 'A'])
+    const sent = new RegExp(`sextant_dnstap_messages_total{endpoint="${socket}"} 6`)
+    await until(
+      async () => sent.test((await getText(`http://127.0.0.1:${http}/metrics`)).text),
+      'messages',
+    )
+    server.process.kill('SIGTERM')
+    t.equal(await server.exited(), 0)
+    sink.kill('SIGTERM')
+    await once(sink, 'exit')
+
+    const { stdout } = await run('dnstap-read', ['-p', file])
+    const lines = stdout.split('\n').filter((line) => / C[QR] /.test(line))
+    const address = (protocol: string) =>
+      `127.0.0.1:\\d+ .. 127.0.0.1:${server.port} ${protocol} \\d+b`
+    t.match(lines, [
+      new RegExp(`CQ ${address('UDP')} www.z.example/IN/A$`),
+      new RegExp(`CR ${address('UDP')} www.z.example/IN/A$`),
+      new RegExp(`CQ ${address('TCP')} none.z.example/IN/AAAA$`),
+      new RegExp(`CR ${address('TCP')} none.z.example/IN/AAAA$`),
+      /CQ .* ns.z.example/,
+      /CR .* ns.z.example/,
+    ])
+    t.equal(lines.length, 6)
+    const year = new Date().getFullYear()
+    for (const line of lines) t.match(line, new RegExp(`^\\d\\d-...-${year} `))
+    t.match(stdout, /www\.z\.example\.\s+60\s+IN\s+A\s+192\.0\.2\.1/, 'the reply that was sent')
+    t.match(stdout, /status: NXDOMAIN/)
+    const { stdout: yaml } = await run('dnstap-read', ['-y', file])
+    t.match(yaml, /identity: one\n/)
+    t.match(yaml, /version: Sextant-/)
+  },
+)
