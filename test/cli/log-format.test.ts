@@ -1,6 +1,7 @@
 import t from 'tap'
 import { takeLogFormat } from '../../src/cli/main.ts'
 import { ask } from '../support/dig.ts'
+import { needs } from '../support/peer.ts'
 import { freePort, root, runSextant, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -38,7 +39,7 @@ function linesOf(output: string): readonly Line[] {
     })
 }
 
-t.test('a server prints only JSON, from its start to its end', async (t) => {
+t.test('a server prints only JSON, from its start to its end', needs('dig'), async (t) => {
   const server = await startServer(t, {
     corefile: '.:{PORT} {\n bind 127.0.0.1\n errors\n log . "{name} {rcode}"\n whoami\n}\n',
     args: ['-log-format', 'json'],
@@ -91,24 +92,28 @@ t.test('a start that fails prints one FATAL line, and other commands an ERROR', 
   t.equal(stderr.trim(), 'invalid value "xml" for flag -log-format: must be text or json')
 })
 
-t.test('a full disk loses lines and nothing else, and the lines are counted', async (t) => {
-  const port = await freePort()
-  const server = await startServer(t, {
-    corefile: `.:{PORT} {\n bind 127.0.0.1\n log\n prometheus 127.0.0.1:${port}\n whoami\n}\n`,
-    args: ['-log-format', 'json'],
-    wrapper: ['sh', '-c', 'exec "$@" >/dev/full', 'sh'],
-    mustStart: false,
-  })
-  const isServing = () =>
-    ask('dig', server.port, ['+tries=1', '+time=1', 'example.org']).then(isRight)
-  await until(() => isServing().catch(() => false), 'the server')
-  for (let i = 0; i < 3; i++) t.ok(await isServing())
-  const lost = async (): Promise<number> => {
-    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-    return Number(/^sextant_log_dropped_lines_total (\d+)$/m.exec(text)?.[1])
-  }
-  // Those of the start are lost too.
-  await until(async () => (await lost()) >= 4, 'the lines to be counted')
-  server.process.kill('SIGTERM')
-  t.equal(await server.exited(), 0)
-})
+t.test(
+  'a full disk loses lines and nothing else, and the lines are counted',
+  needs('dig'),
+  async (t) => {
+    const port = await freePort()
+    const server = await startServer(t, {
+      corefile: `.:{PORT} {\n bind 127.0.0.1\n log\n prometheus 127.0.0.1:${port}\n whoami\n}\n`,
+      args: ['-log-format', 'json'],
+      wrapper: ['sh', '-c', 'exec "$@" >/dev/full', 'sh'],
+      mustStart: false,
+    })
+    const isServing = () =>
+      ask('dig', server.port, ['+tries=1', '+time=1', 'example.org']).then(isRight)
+    await until(() => isServing().catch(() => false), 'the server')
+    for (let i = 0; i < 3; i++) t.ok(await isServing())
+    const lost = async (): Promise<number> => {
+      const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+      return Number(/^sextant_log_dropped_lines_total (\d+)$/m.exec(text)?.[1])
+    }
+    // Those of the start are lost too.
+    await until(async () => (await lost()) >= 4, 'the lines to be counted')
+    server.process.kill('SIGTERM')
+    t.equal(await server.exited(), 0)
+  },
+)

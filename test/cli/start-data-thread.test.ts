@@ -5,11 +5,19 @@ import { until } from '../support/until.ts'
 
 // Before it reads the Corefile, a server starts as many data threads as most Corefiles need here, at most two.
 
+/** '' for a thread that has ended. */
+function nameOf(pid: number, task: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/task/${task}/comm`, 'utf8').trim()
+  } catch {
+    return ''
+  }
+}
+
 /** The threads of a process with the name of data threads. */
 function dataThreads(pid: number): number {
   const tasks = readdirSync(`/proc/${pid}/task`)
-  const names = tasks.map((task) => readFileSync(`/proc/${pid}/task/${task}/comm`, 'utf8').trim())
-  return names.filter((name) => name === 'sextant data').length
+  return tasks.filter((task) => nameOf(pid, task) === 'sextant data').length
 }
 
 /** Node.js 20 and 22 give threads no names. */
