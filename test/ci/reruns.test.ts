@@ -103,15 +103,16 @@ const CASES = [
     messages: ['Error: late', 'failed: test/x\n', 'failed: test/y\n'],
   },
   {
-    name: 'a file does not load once, and another one hangs once: tap loses the last result',
+    name: 'a file does not load once, and another one hangs once: tap may lose the last result',
     files: {
       'e2e/d.test.ts': `if (isFirst) throw new Error('early')\n${PASSES}`,
       'x/a.test.ts': OWN + once(HANGS),
       'x/b.test.ts': OWN + PASSES,
     },
-    options: ['--timeout=10'],
+    options: ['--timeout=20'],
     want: 'flaky: test/e2e/d.test.ts\nflaky: test/x/a.test.ts\n6 passed, 0 failed',
-    again: 'e2e/d.test.ts x/a.test.ts x/b.test.ts ',
+    // Whether tap has the result of the last file, which has passed, depends on when the other one is killed.
+    again: 'e2e/d.test.ts x/a.test.ts (x/b.test.ts )?',
     messages: ['run: test/x/a.test.ts:     not ok 1 - timeout!'],
   },
 ]
@@ -124,7 +125,7 @@ for (const { name, files, options = [], want, again, messages = [] } of CASES) {
     const { status, stdout, stderr } = decide(run)
     t.equal(stdout, `${want}\n`)
     t.equal(status, want.endsWith(' 0 failed') ? 0 : 1)
-    t.equal(logOf(tree).slice(before.length), again, 'files that run again')
+    t.match(logOf(tree).slice(before.length), new RegExp(`^${again}$`), 'files that run again')
     for (const message of messages) t.ok(stderr.includes(message), message, { stderr })
   })
 }
