@@ -31,7 +31,7 @@ export function makePrograms(root, tree, work, built) {
       const base = join(work, `base-${arch}`)
       const app = join(base, 'sextant')
       await Promise.all([installPackages(tree, app, cpu), built])
-      for (const name of ['dist', 'LICENSE']) {
+      for (const name of ['dist', 'LICENSE', 'Corefile.example', 'zones']) {
         await cp(join(tree, name), join(app, name), { recursive: true })
       }
       await removeUnused(app)

@@ -63,7 +63,7 @@ interface Descriptor {
 }
 
 /** The image for one architecture. */
-export interface Image {
+interface Image {
   /** Paths of the layers. */
   readonly layers: readonly string[]
   /** Size of the compressed layers. */

@@ -1,17 +1,24 @@
 // Long: it makes releases, and installs them.
 // Own process: it starts servers.
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { ask } from '../support/dig.ts'
 import { exampleValues, needsHelm, renderChart } from '../support/helm.ts'
+import { scanFences } from '../support/page.ts'
 import { needs, needsRoot, run } from '../support/peer.ts'
-import { freePort, root, startServer } from '../support/server.ts'
+import { root } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import {
   commitAll,
   copyTree,
-  type Image,
   RELEASE_TOOLS,
   readLayout,
   release,
@@ -71,35 +78,31 @@ t.test('a release', needs(...RELEASE_TOOLS, 'skopeo', 'dig'), async (t) => {
     t.notMatch(notes, /^##? /m)
   })
 
-  t.test('the npm package serves the example', async (t) => {
+  const npm = { ...needs('ip', 'unshare'), ...needsRoot() }
+  t.test('the npm package serves the example', npm, async (t) => {
     const directory = temporaryDirectory(t)
-    await runIn(directory, 'npm', 'install', '--prefer-offline', file(`sextant-${VERSION}.tgz`))
+    symlinkSync(file(`sextant-${VERSION}.tgz`), join(directory, `sextant-${VERSION}.tgz`))
+    const [install, ...rest] = commandsOf('npm')
+    await runIn(directory, 'env', 'npm_config_prefer_offline=true', 'sh', '-c', install!)
     const chart = join(directory, 'node_modules/sextant/deploy/chart')
     t.notOk(existsSync(chart), 'npm leaves out the links of the chart')
-    await servesExample(t, ['sh', '-c', `exec ${directory}/node_modules/.bin/sextant ${SERVE}`])
+    const got = await runAlone(directory, rest)
+    t.ok(got.split('\n').includes(ADDRESS), got)
   })
 
-  t.test('the image serves the example', { ...needs('crun'), ...needsRoot() }, async (t) => {
-    const [layout, bundle] = [temporaryDirectory(t), temporaryDirectory(t)]
+  const podman = { ...needs('podman', 'crun', 'ip', 'unshare'), ...needsRoot() }
+  t.test('the image serves the example', podman, async (t) => {
+    const [layout, rootfs] = [temporaryDirectory(t), temporaryDirectory(t)]
     const images = await readLayout(file(`sextant-${VERSION}-image.tar`), layout)
     for (const [architecture, { octets }] of images) {
       t.ok(octets <= IMAGE_OCTETS_MAX, `${architecture}: ${octets} octets`)
     }
-    const image = images.get('amd64')!
-    const rootfs = join(bundle, 'rootfs')
-    mkdirSync(rootfs)
-    await unpackLayers(image, rootfs)
+    await unpackLayers(images.get('amd64')!, rootfs)
     t.strictSame(await programsOf(rootfs), ['usr/local/bin/node'], 'no shell, no npm')
-    const args = [...image.config.Entrypoint, 'serve', '-conf', 'Corefile']
-    writeFileSync(join(bundle, 'config.json'), runtimeConfig(image.config, args))
-    // The server starts in the folder that has the Corefile. crun refuses machines that have cgroups of both versions.
-    const start = `chmod 755 . && sed -i "s|EXAMPLE|$PWD|" ${bundle}/config.json && \
-mount -t cgroup2 none /sys/fs/cgroup && \
-exec crun --cgroup-manager=disabled run --bundle ${bundle} sextant-test-${process.pid}`
-    const wrapper = ['unshare', '--mount', 'sh', '-c', start]
-    const { process: child, exited, output } = await servesExample(t, wrapper)
-    child.kill('SIGTERM')
-    t.equal(await exited(), 0, output())
+    t.match(images.get('amd64')!.config.User, /^[1-9]\d*:[1-9]\d*$/, 'no root')
+    const end = 'podman stop --latest --time 60 >/dev/null && podman wait --latest'
+    const got = await runAlone(out, commandsOf('image'), podmanSettings(t), end)
+    t.equal(got.trimEnd().split('\n').slice(-2).join(), `${ADDRESS},0`, got)
     const skopeo = JSON.parse(await runIn(layout, 'skopeo', 'inspect', `oci:${layout}`))
     t.match(skopeo, { Architecture: 'amd64', Labels: { [`${LABEL}.version`]: VERSION } })
   })
@@ -219,24 +222,48 @@ exec crun --cgroup-manager=disabled run --bundle ${bundle} sextant-test-${proces
   })
 })
 
-const SERVE = 'serve -conf Corefile'
+/** The address of the example for the client of README.md. */
+const ADDRESS = '198.51.100.1'
 
-/** Starts a server with the README's example, by a command, and queries it. */
-async function servesExample(t: Test, wrapper: readonly string[]) {
-  const [port, metrics] = [await freePort(), await freePort()]
-  const example = readFileSync(join(root, 'Corefile.example'), 'utf8')
-  const corefile = example.replaceAll(':1053', `:${port}`).replaceAll(':9153', `:${metrics}`)
-  const names = readdirSync(join(root, 'zones')).map((name) => `zones/${name}`)
-  const files = Object.fromEntries(names.map((name) => [name, readFileSync(join(root, name))]))
-  const server = await startServer(t, { corefile, files, wrapper })
-  for (const [subnet, address] of [
-    ['81.2.69.0/24', /^app\.k\.example\.com\. 60 IN A 192\.0\.2\.[12]$/],
-    ['8.8.8.0/24', /^app\.k\.example\.com\. 60 IN A 198\.51\.100\.1$/],
-  ] as const) {
-    const { answer } = await ask('dig', port, ['app.k.example.com', `+subnet=${subnet}`])
-    t.match(answer, [address], server.output())
-  }
-  return server
+/** The commands with which README.md installs a release, serves the example and queries it. */
+function commandsOf(way: string): string[] {
+  const page = readFileSync(join(root, 'README.md'), 'utf8')
+  return scanFences(page)
+    .find(({ file }) => file === way)!
+    .text.trimEnd()
+    .split('\n')
+}
+
+/**
+ * Runs the commands in namespaces of their own, where the ports of the example are free; all processes end with them.
+ * The last command, the query, runs until it gets an answer. Resolves to what was printed.
+ */
+function runAlone(
+  directory: string,
+  commands: readonly string[],
+  settings = '',
+  end = 'true',
+): Promise<string> {
+  const first = commands.slice(0, -1).join('\n')
+  const script = `ip link set lo up\nmount -t cgroup2 none /sys/fs/cgroup\n${settings}\n${first}
+for i in $(seq 300); do answer=$(${commands.at(-1)}) && break; sleep 0.2; done
+echo "$answer"\n${end}`
+  const spaces = ['--mount', '--pid', '--mount-proc', '--net', '--fork', '--kill-child']
+  return runIn(directory, 'unshare', ...spaces, 'sh', '-euc', script)
+}
+
+/** Has podman keep its files in a folder of its own, and not raise limits, which needs a right of the machine's root. */
+function podmanSettings(t: Test): string {
+  const folder = temporaryDirectory(t)
+  writeFileSync(
+    join(folder, 'storage.conf'),
+    `[storage]\ndriver = "vfs"\ngraphroot = "${folder}/graph"\nrunroot = "${folder}/run"\n`,
+  )
+  writeFileSync(
+    join(folder, 'containers.conf'),
+    '[containers]\ncgroups = "disabled"\ndefault_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]\n',
+  )
+  return `export CONTAINERS_CONF=${folder}/containers.conf CONTAINERS_STORAGE_CONF=${folder}/storage.conf`
 }
 
 /** Paths of the programs in the root file system of an image. */
@@ -246,31 +273,4 @@ async function programsOf(rootfs: string): Promise<string[]> {
     ...['!', '-name', '*.so*', '-printf', 'usr/%P\\n'],
   ])
   return stdout.trimEnd().split('\n').sort()
-}
-
-/** The configuration for an OCI runtime: a root that is read only, and no capabilities. */
-function runtimeConfig(
-  { User, Env, WorkingDir }: Image['config'],
-  args: readonly string[],
-): string {
-  const [uid, gid] = User!.split(':').map(Number)
-  const none = { bounding: [], effective: [], permitted: [], inheritable: [], ambient: [] }
-  return JSON.stringify({
-    ociVersion: '1.0.0',
-    root: { path: 'rootfs', readonly: true },
-    process: {
-      args,
-      env: Env,
-      cwd: WorkingDir,
-      user: { uid, gid },
-      capabilities: none,
-      noNewPrivileges: true,
-    },
-    mounts: [
-      { destination: '/dev', type: 'tmpfs', source: 'tmpfs' },
-      { destination: '/proc', type: 'proc', source: 'proc' },
-      { destination: '/etc/sextant', type: 'bind', source: 'EXAMPLE', options: ['bind', 'ro'] },
-    ],
-    linux: { namespaces: [{ type: 'mount' }, { type: 'pid' }, { type: 'ipc' }] },
-  })
 }
