@@ -1,10 +1,15 @@
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
-import { CHART, helm, needsHelm, parseManifests } from '../support/helm.ts'
+import { CHART, findHelm, helm, needsHelm, parseManifests } from '../support/helm.ts'
 import { manifestOf } from '../support/kustomize.ts'
-import { needs, needsRoot } from '../support/peer.ts'
+import { scanFences } from '../support/page.ts'
+import { needs, needsRoot, run } from '../support/peer.ts'
 import { LACKED, rightsInForce, SERVER, SYSTEM } from '../support/rights.ts'
+import { root } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 import { startPod } from './pod.ts'
 
@@ -20,7 +25,7 @@ const nameserver = (address: string) => [
 ]
 const EXCHANGE = (secret: string) => ['--set', `exchange.enabled=true,tsig.secret=${secret}`]
 
-const skipped = { ...needsCluster(), ...needsHelm(), ...needsRoot(), ...needs('dig') }
+const skipped = { ...needsCluster(), ...needsHelm(), ...needsRoot(), ...needs('dig', 'kubectl') }
 t.test('the chart in a cluster', skipped, async (t) => {
   const cluster = await Cluster.start(t)
   const flags = ['--kubeconfig', cluster.kubeconfig('admin'), '--namespace', SYSTEM]
@@ -40,8 +45,29 @@ t.test('the chart in a cluster', skipped, async (t) => {
     return (await cluster.must('GET', path)).spec.template
   }
 
+  // With what a user has: a package of the chart, programs on PATH, and a configuration for them.
+  const folder = temporaryDirectory(t)
+  symlinkSync(CHART, join(folder, 'sextant-0.1.0-chart.tgz'))
+  mkdirSync(join(folder, 'bin'))
+  symlinkSync(findHelm()!, join(folder, 'bin/helm'))
+  const asUser = async (command: string) => {
+    const set = [
+      `PATH=${folder}/bin:${process.env.PATH}`,
+      `KUBECONFIG=${cluster.kubeconfig('admin')}`,
+    ]
+    const { code, stdout, stderr } = await run(
+      'env',
+      ['-C', folder, ...set, 'sh', '-c', command],
+      SEEN_MS,
+    )
+    if (code !== 0) throw new Error(`${command}: ${stdout}${stderr}`)
+    return stdout
+  }
+  const page = scanFences(readFileSync(join(root, 'README.md'), 'utf8'))
+  const [install, wait, query] = page.find(({ file }) => file === 'chart')!.text.split('\n')
+
   const startMs = performance.now()
-  await must('install', 'sextant', CHART, '--create-namespace', ...nameserver('192.0.2.11'))
+  await asUser(install!)
   const installedMs = performance.now()
   await cluster.servesCrds()
   await rightsInForce(cluster, 'server', SERVER(''))
@@ -55,22 +81,29 @@ t.test('the chart in a cluster', skipped, async (t) => {
     },
   })
   const server = await startPod(t, cluster, await objects(), 'server')
+  const isWaited = asUser(wait!)
   await server.isReady()
+  await reportAvailable(cluster, 'sextant-server')
+  t.match(await isWaited, 'successfully rolled out')
+  t.match(query, /^dig @ADDRESS/)
+  t.match(await server.dig(...query!.split(' ').slice(2)), /^ns1\.k\.example\.com\. /)
   t.match(await server.dig('app.k.example.com'), /\tA\t192\.0\.2\.1$/m)
   const seconds = (ms: number) => (ms / 1000).toFixed(1)
   const [helmSeconds, answerSeconds] = [installedMs, performance.now()].map((ms) =>
     seconds(ms - startMs),
   )
   t.comment(`helm install ${helmSeconds} s, first answer after ${answerSeconds} s`)
-  t.match(await server.dig('ns1.k.example.com'), /\tA\t192\.0\.2\.11$/m)
   t.notMatch(server.output(), LACKED)
 
   await t.test('an edit of the Corefile restarts no Pod, and is applied', async (t) => {
+    await upgrade(...nameserver('192.0.2.11'))
     const before = await podOf('server')
     await upgrade(...nameserver('192.0.2.12'))
-    t.match(await corefile(), 'nameserver ns1.k.example.com 192.0.2.12')
+    const edited = await corefile()
+    t.match(edited, 'nameserver ns1.k.example.com 192.0.2.12')
     t.strictSame(await podOf('server'), before)
-    server.editCorefile((text) => text.replace('192.0.2.11', '192.0.2.12'))
+    const line = /^ *nameserver .*\n/m.exec(edited)![0]
+    server.editCorefile((text) => text.replace(/^ *kuadrant \{\n/m, `$&${line}`))
     const isEdited = async () => /\t192\.0\.2\.12$/m.test(await server.dig('ns1.k.example.com'))
     await until(isEdited, 'the edited Corefile', SEEN_MS)
   })
@@ -107,8 +140,8 @@ t.test('the chart in a cluster', skipped, async (t) => {
     t.equal(await must('history', 'sextant'), before)
   })
 
-  await t.test('a rollback restores the first release', async (t) => {
-    await must('rollback', 'sextant', '1')
+  await t.test('a rollback restores an earlier release', async (t) => {
+    await must('rollback', 'sextant', '2')
     t.match(await corefile(), 'nameserver ns1.k.example.com 192.0.2.11')
     const exchange = `/apis/apps/v1/namespaces/${SYSTEM}/deployments/sextant-exchange`
     t.equal((await cluster.call('GET', exchange)).status, 404)
@@ -137,3 +170,18 @@ t.test('the chart in a cluster', skipped, async (t) => {
     t.equal(status, 200)
   })
 })
+
+/** Says of a Deployment that its Pods are there, as its controller does. */
+async function reportAvailable(cluster: Cluster, name: string): Promise<void> {
+  const path = `/apis/apps/v1/namespaces/${SYSTEM}/deployments/${name}`
+  const { metadata, spec } = await cluster.must('GET', path)
+  const { replicas } = spec
+  const counts = {
+    replicas,
+    updatedReplicas: replicas,
+    availableReplicas: replicas,
+    readyReplicas: replicas,
+  }
+  const status = { observedGeneration: metadata.generation, ...counts }
+  await cluster.must('PATCH', `${path}/status`, { status })
+}

@@ -12,7 +12,7 @@ export const CHART = join(root, 'deploy/chart')
 export const exampleValues = (name: string) => join(CHART, 'examples', `${name}.yaml`)
 
 /** `helm` of PATH, or the one that `.ci/helm` makes; undefined = none. */
-function findHelm(): string | undefined {
+export function findHelm(): string | undefined {
   if (isInstalled('helm')) return 'helm'
   const hash = createHash('sha256')
   for (const file of ['go.mod', 'go.sum']) {
