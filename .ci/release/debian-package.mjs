@@ -10,7 +10,11 @@ const FILES = {
   'sysusers.conf': 'usr/lib/sysusers.d/sextant.conf',
   'tmpfiles.conf': 'usr/lib/tmpfiles.d/sextant.conf',
 }
-const PROGRAMS = { sextant: 'usr/bin/sextant', reload: 'usr/lib/sextant/reload' }
+const PROGRAMS = {
+  sextant: 'usr/bin/sextant',
+  started: 'usr/lib/sextant/started',
+  reload: 'usr/lib/sextant/reload',
+}
 /** Debian 12 and Ubuntu 22.04 read it. More threads would write other octets. */
 const COMPRESSION = ['-Zzstd', '-z6', '--threads-max=1']
 const SCRIPTS = ['postinst', 'prerm', 'postrm']

@@ -1,54 +1,87 @@
-# Installs the Debian package $2 in a copy of this machine below the folder $1, starts it, upgrades and removes it.
-# It runs in mount, PID and network namespaces of its own.
-mount -t tmpfs tmpfs "$1"
-mkdir "$1/upper" "$1/work" "$1/root"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
-mount -t proc proc "$1/root/proc"
-mount -t tmpfs tmpfs "$1/root/run"
-mount --rbind /dev "$1/root/dev"
-cp "$2" "$1/root/root/sextant.deb"
-ip link set lo up
-chroot "$1/root" sh -eu <<'INSIDE'
+# Installs the Debian package in /mnt by /mnt/commands, upgrades and removes it, with the systemd of systemd.sh.
 ask() {
   dig @127.0.0.1 -p 1053 app.k.example.com +subnet=8.8.8.0/24 +short +tries=4
 }
-# As systemd does for the unit.
-as_service() {
-  setpriv --reuid=sextant --regid=sextant --clear-groups --bounding-set=-all,+net_bind_service \
-    --inh-caps=-all,+net_bind_service --ambient-caps=-all,+net_bind_service --no-new-privs "$@"
+main() {
+  systemctl show sextant --property=MainPID --value
 }
-unit=/usr/lib/systemd/system/sextant.service
-dpkg -i /root/sextant.deb
+ended() {
+  while [ -e "/proc/$1" ]; do sleep 0.1; done
+}
+fails() {
+  if "$@"; then
+    echo "did not fail: $*"
+    return 1
+  fi
+}
+install() {
+  dpkg --force-unsafe-io -i /mnt/*.deb
+}
+trap '[ $? = 0 ] || journalctl --no-pager --unit=sextant | grep -v NOERROR' EXIT
+
+# The index of man pages takes longer than all that is tested.
+rm -f /var/lib/man-db/auto-update
+
+# It serves when the installation or a start ends.
+(cd /mnt && sh -eu commands)
 systemctl is-enabled sextant
 [ "$(stat -c %U:%a /var/lib/sextant)" = sextant:750 ]
-install -d -o sextant -g sextant /run/sextant
-cd /var/lib/sextant
-as_service $(sed -n 's/^ExecStart=//p' "$unit") &
-started=$!
-until [ -s /run/sextant/pid ]; do kill -0 "$started"; sleep 0.1; done
-old=$(cat /run/sextant/pid)
-echo "before: $(ask)"
+old=$(main)
 
-# An edited file is kept, a reload in the same process reads it, and after an upgrade a new process takes over.
+# An edited file is kept, a reload in the same process reads it, and at an upgrade a new process takes over.
 echo '# edited' >>/etc/sextant/Corefile
-as_service /usr/lib/sextant/reload "$old"
-[ "$(cat /run/sextant/pid)" = "$old" ]
-dpkg -i /root/sextant.deb
+systemctl reload sextant
+[ "$(main)" = "$old" ]
+/usr/lib/sextant/node /mnt/load-client.mjs app.k.example.com 127.0.0.1:1053:10:1 >load &
+load=$!
+install
 grep -q '^# edited' /etc/sextant/Corefile
-as_service /usr/lib/sextant/reload "$old"
-new=$(cat /run/sextant/pid)
+new=$(main)
 [ "$new" != "$old" ]
-wait "$started"
+ended "$old"
+systemctl is-active sextant
+[ "$(main)" = "$new" ]
+kill -TERM "$load"
+wait "$load"
+echo "lost at the upgrade: $(grep -o '"failed":[0-9]*' load)"
 echo "upgraded: $(ask)"
+journalctl --quiet --identifier=sextant _PID="$new" | grep -c 'udp: batch'
 
-kill -TERM "$new"
-while kill -0 "$new" 2>/dev/null; do sleep 0.1; done
+# A process that took over is started again after a crash.
+kill -KILL "$new"
+while [ -e "/proc/$new" ] || [ "$(systemctl is-active sextant)" != active ]; do sleep 0.1; done
+echo "crashed: $(ask)"
+
+# If the new process does not start, the old one is kept.
+old=$(main)
+cp /usr/lib/sextant/node new
+mv new /usr/lib/sextant/node
+cp /etc/sextant/Corefile .
+echo '{' >>/etc/sextant/Corefile
+fails systemctl reload sextant
+[ "$(main)" = "$old" ]
+echo "kept: $(ask)"
+
+# In a take-over, a stop ends both processes.
+cp Corefile /etc/sextant
+systemctl reload sextant
+new=$(main)
+[ "$new" != "$old" ]
+systemctl stop sextant
+fails ls -d "/proc/$old"
+fails ls -d "/proc/$new"
+
+# A start that fails says so.
+echo '{' >>/etc/sextant/Corefile
+fails systemctl start sextant
+cp Corefile /etc/sextant
+
 # What is removed and installed again starts with the machine, as before.
 dpkg --remove sextant
-dpkg -i /root/sextant.deb
+install
 systemctl is-enabled sextant
 dpkg --purge sextant
-[ ! -L /etc/systemd/system/multi-user.target.wants/sextant.service ]
-[ ! -e /etc/sextant ] && [ ! -e /usr/lib/sextant ] && [ ! -e /var/lib/sextant ]
+for path in /etc/systemd/system/multi-user.target.wants/sextant.service /etc/sextant /usr/lib/sextant /var/lib/sextant; do
+  fails ls -d "$path"
+done
 echo purged
-INSIDE

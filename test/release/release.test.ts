@@ -1,6 +1,7 @@
 // Long: it makes releases, and installs them.
 // Own process: it starts servers.
 import {
+  copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -202,15 +203,30 @@ t.test('a release', needs(...RELEASE_TOOLS, 'skopeo', 'dig'), async (t) => {
     t.notMatch(ofImage, /koffi-linux-x64/)
   })
 
-  t.test('the Debian package serves the example', needsRoot(), async (t) => {
-    const script = readFileSync(join(root, 'test/release/debian.sh'), 'utf8')
+  const systemd = { ...needs('systemctl'), ...needsRoot() }
+  t.test('the Debian package serves the example', systemd, async (t) => {
     const folder = temporaryDirectory(t)
-    const deb = file(`sextant_${VERSION}_amd64.deb`)
-    const spaces = ['--mount', '--pid', '--net', '--fork', '--kill-child']
-    const args = [...spaces, 'sh', '-euc', script, 'debian.sh', folder, deb]
-    const { code, stdout, stderr } = await run('unshare', args)
+    const deb = `sextant_${VERSION}_amd64.deb`
+    copyFileSync(file(deb), join(folder, deb))
+    writeFileSync(join(folder, 'commands'), commandsOf('debian').join('\n'))
+    for (const name of ['load-client.mjs', 'reply-addresses.mjs']) {
+      copyFileSync(join(root, 'test/support', name), join(folder, name))
+    }
+    const [boot, script] = ['systemd.sh', 'debian.sh'].map((name) => {
+      return readFileSync(join(root, 'test/release', name), 'utf8')
+    })
+    const spaces = ['--mount', '--pid', '--fork', '--kill-child']
+    const args = [...spaces, 'sh', '-euc', boot!, 'systemd.sh', folder, script!]
+    const { code, stdout, stderr } = await run('unshare', args, 600_000)
     t.equal(code, 0, stdout + stderr)
-    for (const line of ['before: 198.51.100.1', 'upgraded: 198.51.100.1', 'purged']) {
+    for (const line of [
+      ADDRESS,
+      'lost at the upgrade: "failed":0',
+      `upgraded: ${ADDRESS}`,
+      `crashed: ${ADDRESS}`,
+      `kept: ${ADDRESS}`,
+      'purged',
+    ]) {
       t.ok(stdout.split('\n').includes(line), line)
     }
   })

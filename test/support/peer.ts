@@ -27,6 +27,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   setpriv: 'util-linux',
   unshare: 'util-linux',
   'systemd-analyze': 'systemd',
+  systemctl: 'systemd',
   prometheus: 'prometheus',
   promtool: 'prometheus',
   'dpkg-deb': 'dpkg',
