@@ -8,7 +8,7 @@ interface SharedKey<T> {
 }
 
 /** The key of a value that is made when a part first needs it. */
-interface LazyKey<T> extends SharedKey<T> {
+export interface LazyKey<T> extends SharedKey<T> {
   readonly create: () => T
 }
 

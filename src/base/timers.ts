@@ -7,7 +7,7 @@ export interface Timers {
 }
 
 /** setTimeout holds delays in 31 bits. A longer one would fire at once. */
-export const DELAY_MAX_MS = 2 ** 31 - 1
+export const DELAY_MAX_MS: number = 2 ** 31 - 1
 
 /** The process's own timers. None of them keeps the process alive. */
 export const systemTimers: Timers = {

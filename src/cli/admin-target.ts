@@ -4,7 +4,7 @@ import { Dispenser } from '../corefile/dispenser.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
 import { ADMIN_ADDRESS_DEFAULT, type AdminOptions, scanAdmin } from '../plugins/admin/options.ts'
 import { readToken } from '../plugins/admin/token.ts'
-import { DIRECTIVE_NAMES } from '../plugins/order.ts'
+import { DIRECTIVE_NAMES, declaredNames } from '../plugins/order.ts'
 import { loadCorefile } from '../server/corefile-source.ts'
 import type { AdminArgs } from './admin-args.ts'
 import { chooseCorefile } from './corefile.ts'
@@ -74,6 +74,7 @@ function findDirective(conf: string | undefined): AdminOptions {
   const { blocks } = loadCorefile(source, DNS_PORT, {
     env: process.env,
     directiveNames: DIRECTIVE_NAMES,
+    declaredNames,
     warn: () => {},
   })
   for (const block of blocks) {

@@ -2,7 +2,7 @@ import { AbsentDirectiveWarning, InputError } from '../base/errors.ts'
 import { printLine } from '../base/telemetry/lines.ts'
 import { escapeControls } from '../base/telemetry/log.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
-import { DIRECTIVE_NAMES } from '../plugins/order.ts'
+import { DIRECTIVE_NAMES, declaredNames } from '../plugins/order.ts'
 import type { Warn } from '../publish/offline/check-manifests.ts'
 import { type CorefileSource, loadCorefile } from '../server/corefile-source.ts'
 import { describe } from '../server/supervisor.ts'
@@ -98,6 +98,7 @@ async function checkCorefile(
     const { blocks, view } = loadCorefile(source, dnsPort, {
       env: process.env,
       directiveNames: DIRECTIVE_NAMES,
+      declaredNames,
       warn: (message) => warnings.push(new InputError(undefined, message)),
       onUnknown: (error) => faults.push(error),
     })

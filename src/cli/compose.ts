@@ -9,7 +9,7 @@ import { MetricsRegistry } from '../base/telemetry/metrics.ts'
 import { systemTimers } from '../base/timers.ts'
 import { CookieJar } from '../dns/edns/cookie.ts'
 import { CookieSecrets } from '../dns/edns/cookie-secrets.ts'
-import { DIRECTIVE_NAMES, loadDirectives } from '../plugins/order.ts'
+import { DIRECTIVE_NAMES, declaredNames, loadDirectives } from '../plugins/order.ts'
 import { ServerCounts, ServerTotals } from '../server/counters.ts'
 import { type DnsDriver, openDnsListener } from '../server/dns-listener.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
@@ -78,6 +78,7 @@ export function composeParts(
   return {
     loadDirectives,
     directiveNames: DIRECTIVE_NAMES,
+    declaredNames,
     dnsPort,
     env: process.env,
     clock: systemClock,

@@ -9,13 +9,12 @@ import { systemTimers } from '../base/timers.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
 import type { ComparedBlock } from '../explain/served-names.ts'
 import type { CorefileView } from '../plugin/directive.ts'
-import { DIRECTIVE_NAMES, loadDirectives } from '../plugins/order.ts'
+import { DIRECTIVE_NAMES, declaredNames, loadDirectives } from '../plugins/order.ts'
 import { OFFLINE_PLACE, type OfflineBlock } from '../publish/offline/offline-block.ts'
 import { OfflineRecords, type RecordsPlace } from '../publish/offline/offline-records.ts'
 import { type CorefileSource, loadCorefile } from '../server/corefile-source.ts'
 import { ServerTotals } from '../server/counters.ts'
 import { Instance } from '../server/instance.ts'
-import { namedDirectives } from '../server/setup.ts'
 import { ControlChannel } from '../server/thread-channel.ts'
 import type { Output } from './output.ts'
 
@@ -64,7 +63,7 @@ export async function composeInstance(
   { lines, sink }: { readonly lines: Output['lines']; readonly sink: LogSink },
 ): Promise<{ instance: Instance; errors: readonly InputError[] }> {
   return Instance.create(blocks, view, {
-    directives: await loadDirectives(namedDirectives(blocks)),
+    directives: await loadDirectives(blocks, view.path),
     directiveNames: DIRECTIVE_NAMES,
     dnsPort,
     clock: systemClock,
@@ -95,6 +94,7 @@ export async function loadOffline(
   const { blocks: sources, view } = loadCorefile(corefile, dnsPort, {
     env: process.env,
     directiveNames: DIRECTIVE_NAMES,
+    declaredNames,
     warn: () => {},
     onUnknown: (error) => faults.push(error),
   })

@@ -17,7 +17,7 @@ export interface Output {
   flush(): void
 }
 
-/** Returns a writer of log lines to standard error, for commands whose standard output is data. */
+/** Returns a writer of log lines to `printError`, for commands whose standard output is data. */
 export function errorLines({ printError }: Pick<Output, 'printError'>): LineBuffer {
   const write = (octets: Buffer, done: () => void): void => {
     for (const line of octets.toString().split('\n')) if (line !== '') printError(line, true)

@@ -120,7 +120,7 @@ export class Dispenser {
    * All further tokens of this line, up to a `{`. Throws InputError if they are fewer than `min` or
    * more than `max`.
    */
-  remainingArgs(min = 0, max = Number.POSITIVE_INFINITY): string[] {
+  remainingArgs(min = 0, max: number = Number.POSITIVE_INFINITY): string[] {
     const args: string[] = []
     while (this.nextArg()) {
       if (this.value() === '{') {

@@ -17,10 +17,19 @@ export interface ServerBlock {
   readonly directives: ReadonlyMap<string, readonly Token[]>
 }
 
+/** The names of the directives that any of the blocks has. */
+export function namedDirectives(blocks: readonly ServerBlock[]): ReadonlySet<string> {
+  return new Set(blocks.flatMap(({ directives }) => [...directives.keys()]))
+}
+
 export interface ParseOptions {
   readonly env: Environment
   /** Every name that may be a directive; undefined = any. */
   readonly directiveNames?: readonly string[]
+  /** Returns further names that may be directives of a block. `directives`: what the block has so far. */
+  readonly declaredNames?:
+    | ((directives: ServerBlock['directives']) => readonly string[])
+    | undefined
   /** Called with each unknown directive; parsing continues. If absent, the first one is thrown. */
   readonly onUnknown?: (error: InputError) => void
   /** Called with warnings such as `No files matching import glob pattern: x`. */
@@ -192,7 +201,7 @@ class Parser {
   /** The list to which tokens of directive `name` are added. */
   #directiveTokens(name: string): Token[] {
     const names = this.#options.directiveNames
-    if (names !== undefined && !names.includes(name)) {
+    if (names !== undefined && !names.includes(name) && !this.#isDeclared(name)) {
       const error = this.#source.error(`Unknown directive '${name}'${didYouMean(name, names)}`)
       if (this.#options.onUnknown === undefined) throw error
       this.#options.onUnknown(nameUnset(error, this.unset))
@@ -201,6 +210,11 @@ class Parser {
     const tokens = this.#directives.get(name) ?? []
     this.#directives.set(name, tokens)
     return tokens
+  }
+
+  #isDeclared(name: string): boolean {
+    const declared = this.#options.declaredNames?.(this.#directives)
+    return declared?.includes(name) === true
   }
 
   #substitute(text: string): string {

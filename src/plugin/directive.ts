@@ -12,7 +12,7 @@ import type { StatusPart } from '../base/telemetry/status.ts'
 import type { Timers } from '../base/timers.ts'
 import type { Dispenser } from '../corefile/dispenser.ts'
 import type { Key } from '../corefile/key.ts'
-import type { UnsetVariable } from '../corefile/parser.ts'
+import type { ServerBlock, UnsetVariable } from '../corefile/parser.ts'
 import type { HostPort } from '../dns/host-port.ts'
 import type { AnswerExplainer } from './answer-explainer.ts'
 import type { CounterSlots } from './counter-slots.ts'
@@ -20,9 +20,17 @@ import type { Description } from './description.ts'
 import type { Metadata } from './metadata.ts'
 import type { Transaction } from './transaction.ts'
 
+/** A place in the chain, directly above or below another directive. */
+export interface ChainPlace {
+  readonly isBefore: boolean
+  readonly directive: string
+}
+
 /** A directive of the Corefile: `plugins/<name>/setup.ts` exports one. */
 export interface Directive {
   readonly name: string
+  /** Its place in the chain, if the program's list of names has none for it. */
+  readonly place?: ChainPlace
   /**
    * Reads the directive's tokens and returns what it does. Runs once per server block that names the
    * directive (repeats are concatenated in `c.dispenser`), in the control thread, and again over the
@@ -35,8 +43,14 @@ export interface Directive {
   setup(c: SetupContext): Description
 }
 
-/** Loads the directives with these names, in any order. Omits unknown names. */
-export type LoadDirectives = (names: ReadonlySet<string>) => Promise<readonly Directive[]>
+/**
+ * Loads the directives that blocks name, in any order, and omits unknown ones. `corefile`: path of the Corefile of the
+ * blocks; '' = it has none.
+ */
+export type LoadDirectives = (
+  blocks: readonly ServerBlock[],
+  corefile: string,
+) => Promise<readonly Directive[]>
 
 /** What directives of one server block share with each other and with the server. */
 export interface BlockConfig {

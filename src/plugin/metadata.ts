@@ -14,9 +14,9 @@ export class Metadata {
   /** Set by `metadata`: labels are collected for this block. */
   isEnabled = false
   /** By label, e.g. `geoip/country/code`. Directives register in their setups. */
-  readonly providers = new Map<string, MetadataProvider>()
+  readonly providers: Map<string, MetadataProvider> = new Map()
   /** Labels that directives of the block read: each one adds its labels in its setup. */
-  readonly read = new Set<string>()
+  readonly read: Set<string> = new Set()
   /** Set by `geoip` with `edns-subnet`: `geoip/…` describes the client subnet, if there is one. */
   locatesSubnet = false
 

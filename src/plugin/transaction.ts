@@ -46,7 +46,7 @@ export interface ServerView {
 }
 
 /** Most steps of a CNAME chain, inside and across zones. */
-export const CHAIN_DEPTH_MAX = ALIASES_MAX
+export const CHAIN_DEPTH_MAX: number = ALIASES_MAX
 
 const NO_BYTES = new Uint8Array(0)
 

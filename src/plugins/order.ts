@@ -1,5 +1,7 @@
 import { InputError } from '../base/errors.ts'
+import { namedDirectives } from '../corefile/parser.ts'
 import type { Directive, LoadDirectives } from '../plugin/directive.ts'
+import { namesDeclared } from './plugin/declared.ts'
 
 /**
  * Every directive that a Corefile may contain, in the order of the chain: CoreDNS's plugin.cfg,
@@ -21,6 +23,7 @@ export const DIRECTIVE_NAMES: readonly string[] = [
   'multisocket',
   'xdp',
   'reload',
+  'plugin',
   'nsid',
   'bufsize',
   'bind',
@@ -95,6 +98,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   multisocket: async () => (await import('./multisocket/setup.ts')).multisocket,
   xdp: async () => (await import('./xdp/setup.ts')).xdp,
   reload: async () => (await import('./reload/setup.ts')).reload,
+  plugin: async () => (await import('./plugin/setup.ts')).declaringBeside(DIRECTIVE_NAMES),
   nsid: async () => (await import('./nsid/setup.ts')).nsid,
   bufsize: async () => (await import('./bufsize/setup.ts')).bufsize,
   bind: async () => (await import('./bind/setup.ts')).bind,
@@ -141,13 +145,18 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
 
 export const SUPPORTED_NAMES: readonly string[] = Object.keys(LOADERS)
 
-/**
- * Loads those of `names` that this version has. Directives that were loaded before are returned at
- * once.
- */
-export const loadDirectives: LoadDirectives = async (names) => {
-  const wanted = SUPPORTED_NAMES.filter((name) => names.has(name))
-  return Promise.all(wanted.map(loadDirective))
+/** See `ParseOptions`. */
+export const declaredNames = namesDeclared
+
+/** Loads those directives that this version has, and those of npm packages. */
+export const loadDirectives: LoadDirectives = async (blocks, corefile) => {
+  const names = namedDirectives(blocks)
+  const loaded = SUPPORTED_NAMES.filter((name) => names.has(name)).map(loadDirective)
+  if (names.has('plugin')) {
+    const { loadDeclared } = await import('./plugin/load.ts')
+    return [...(await Promise.all(loaded)), ...(await loadDeclared(blocks, corefile))]
+  }
+  return Promise.all(loaded)
 }
 
 /**

@@ -22,6 +22,7 @@ export type CorefileSource =
 interface CorefileOptions {
   readonly env: Environment
   readonly directiveNames: readonly string[]
+  readonly declaredNames?: ParseOptions['declaredNames']
   readonly warn: (message: string) => void
 }
 

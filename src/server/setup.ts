@@ -34,7 +34,7 @@ import type { ThreadChannel } from './thread-channel.ts'
 export interface SetupParts {
   /** The directives that the Corefile names, as far as they exist. */
   readonly directives: readonly Directive[]
-  /** Every name that a Corefile may hold, in the order of the chain. */
+  /** The names of all directives that have no `place`, in the order of the chain. */
   readonly directiveNames: readonly string[]
   /** Port of keys without a port. */
   readonly dnsPort: number
@@ -107,11 +107,6 @@ const READ_MS_DEFAULT = 3000
 const WRITE_MS_DEFAULT = 5000
 const IDLE_MS_DEFAULT = 10_000
 
-/** The names of the directives to load before `setupBlocks`. */
-export function namedDirectives(blocks: readonly ServerBlock[]): ReadonlySet<string> {
-  return new Set(blocks.flatMap(({ directives }) => [...directives.keys()]))
-}
-
 /**
  * Runs the setups of all blocks: directives in chain order, and blocks in order within each. Has no
  * side effects. Records a failing key or directive and continues, so `errors` holds every fault.
@@ -138,7 +133,7 @@ export function setupBlocks(
   registrations.shared.provide(SERVER_COUNTERS, parts.serverCounters)
   const blockZones = drafts.flatMap(({ config }) => config.keys.map(({ zone }) => zone))
   const directives = new Map(parts.directives.map((directive) => [directive.name, directive]))
-  for (const name of parts.directiveNames) {
+  for (const name of chainOrder(parts)) {
     for (const draft of drafts) {
       const tokens = draft.source.directives.get(name)
       if (tokens === undefined) continue
@@ -158,6 +153,17 @@ export function setupBlocks(
     return { config, keyPositions, chain: linkChain(factories), sources, takesChaos }
   })
   return { blocks, registrations, errors: errors.map((one) => nameUnset(one, corefile.unset)) }
+}
+
+/** All names in the order of the chain. Each new directive gets its place among those before it in the list. */
+function chainOrder({ directiveNames, directives }: SetupParts): readonly string[] {
+  const names = [...directiveNames]
+  for (const { name, place } of directives) {
+    const at = place === undefined ? -1 : names.indexOf(place.directive)
+    if (at === -1 || names.includes(name)) continue
+    names.splice(place!.isBefore ? at : at + 1, 0, name)
+  }
+  return names
 }
 
 function warnIfUnanswered({ answers, keyPositions, source }: BlockDraft, warnings: InputError[]) {

@@ -1,13 +1,14 @@
 import { InputError } from '../base/errors.ts'
 import { ResourceRegistry } from '../base/resource-registry.ts'
 import { createLogger, type Logger } from '../base/telemetry/log.ts'
+import type { ParseOptions } from '../corefile/parser.ts'
 import type { AdminSite } from '../plugin/admin.ts'
 import type { LoadDirectives } from '../plugin/directive.ts'
 import { type CorefileSource, loadCorefile } from './corefile-source.ts'
 import { Instance, type InstanceParts } from './instance.ts'
 import type { ListenPlan } from './listen-plan.ts'
 import { ListenerSet, type WantedListener } from './listener-set.ts'
-import { type HttpRoute, namedDirectives } from './setup.ts'
+import type { HttpRoute } from './setup.ts'
 import { ControlChannel } from './thread-channel.ts'
 
 /** An open DNS address, UDP and TCP. */
@@ -38,6 +39,7 @@ export interface DataThreads {
 export interface SupervisorParts
   extends Omit<InstanceParts, 'directives' | 'requestReload' | 'channel' | 'resources'> {
   readonly loadDirectives: LoadDirectives
+  readonly declaredNames?: ParseOptions['declaredNames']
   readonly env: Readonly<Record<string, string | undefined>>
   /** Opens an address and serves `plan` there. Rejects if the address is not available. */
   readonly openDns: (plan: ListenPlan) => Promise<DnsListener>
@@ -106,11 +108,11 @@ export class Supervisor {
 
   /** Reads the Corefile again and applies it. On failure, logs the reason and resolves to false. */
   async reload(): Promise<boolean> {
-    return (await this.#reload()) === ''
+    return (await this.tryToReload()) === ''
   }
 
-  /** Resolves to the reason for a failure; '' = success. */
-  #reload(): Promise<string> {
+  /** As `reload`, but resolves to the reason for a failure; '' = success. */
+  tryToReload(): Promise<string> {
     return this.#inTurn(async () => {
       if (this.#stopping) return 'the server is ending'
       this.#log.info('Reloading', 'reload-started')
@@ -187,12 +189,13 @@ export class Supervisor {
     const { blocks, view } = loadCorefile(this.#source, parts.dnsPort, {
       env: parts.env,
       directiveNames: parts.directiveNames,
+      declaredNames: parts.declaredNames,
       warn: (message) => parts.sink(`[WARNING] ${message}`),
     })
-    const requestReload = () => this.#reload()
+    const requestReload = () => this.tryToReload()
     const { instance, errors } = Instance.create(blocks, view, {
       ...parts,
-      directives: await parts.loadDirectives(namedDirectives(blocks)),
+      directives: await parts.loadDirectives(blocks, view.path),
       requestReload,
       resources: this.#resources,
       channel: channel,

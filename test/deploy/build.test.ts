@@ -16,9 +16,16 @@ import { root } from '../support/server.ts'
 
 t.test('npm run build makes what changed or is missing, and nothing else', async (t) => {
   const directory = t.testdir({
-    src: { 'a.ts': 'export const a = 1\n', 'b.ts': "import './a.ts'\n" },
+    src: {
+      'a.ts': 'export const a = 1\n',
+      'b.ts': "import './a.ts'\n",
+      cli: { 'embed.ts': "import type { A } from '../c.ts'\nexport const a: A = 1\n" },
+      plugins: { plugin: { 'api.ts': 'export {}\n' } },
+      'c.ts': 'export type A = 1\n',
+    },
+    '.ci': {},
   })
-  for (const file of ['package.json', 'tsconfig.json', 'tsconfig.build.json']) {
+  for (const file of ['.ci/types.mjs', 'package.json', 'tsconfig.json', 'tsconfig.build.json']) {
     cpSync(join(root, file), join(directory, file))
   }
   symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
@@ -30,6 +37,8 @@ t.test('npm run build makes what changed or is missing, and nothing else', async
 
   build()
   const first = written()
+  const types = ['cli/embed.d.ts', 'c.d.ts', 'a.d.ts'].map((name) => existsSync(path(name)))
+  t.strictSame(types, [true, true, false], 'types of what is exported, and what that refers to')
   build()
   t.strictSame(written(), first, 'nothing changed: nothing is compiled')
 
@@ -41,9 +50,9 @@ t.test('npm run build makes what changed or is missing, and nothing else', async
   build()
   t.match(readFileSync(path('a.js'), 'utf8'), /a = 2/)
 
-  writeFileSync(join(directory, 'src', 'c.ts'), 'export const c = 3\n')
+  writeFileSync(join(directory, 'src', 'd.ts'), 'export const d = 4\n')
   build()
-  t.match(readFileSync(path('c.js'), 'utf8'), /c = 3/, 'a new source is compiled')
+  t.match(readFileSync(path('d.js'), 'utf8'), /d = 4/, 'a new source is compiled')
 
   rmSync(join(directory, 'dist'), { recursive: true })
   build()

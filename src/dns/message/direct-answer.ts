@@ -45,8 +45,8 @@ export class DirectAnswer {
 
   /** CNAMEs, from the qname on. */
   aliasCount = 0
-  readonly aliasOffset = new Uint32Array(ALIASES_MAX)
-  readonly aliasTtlSeconds = new Uint32Array(ALIASES_MAX)
+  readonly aliasOffset: Uint32Array = new Uint32Array(ALIASES_MAX)
+  readonly aliasTtlSeconds: Uint32Array = new Uint32Array(ALIASES_MAX)
   /** The names that they lead to. */
   readonly targets: HashedName[] = new Array(ALIASES_MAX).fill(NO_NAME)
 
@@ -65,8 +65,8 @@ export class DirectAnswer {
   /** The names in the SOA at `soaParsed` of `soaBytes`. They stay valid for later answers. */
   soaBytes: Uint8Array = NO_BYTES
   soaParsed = 0
-  readonly soaServer = new NameBuffer()
-  readonly soaMailbox = new NameBuffer()
+  readonly soaServer: NameBuffer = new NameBuffer()
+  readonly soaMailbox: NameBuffer = new NameBuffer()
 
   clear(): void {
     this.count = 0

@@ -75,7 +75,7 @@ export class Response {
   edeCode = -1
   edeText: Uint8Array = NO_BYTES
   /** The server's UDP payload size in the OPT record; set from `bufsize`. */
-  payloadOctets = PAYLOAD_OCTETS_DEFAULT
+  payloadOctets: number = PAYLOAD_OCTETS_DEFAULT
   /** Server cookie to return after the client's (RFC 7873); meaningful if `serverCookieOctets` is 16. */
   readonly serverCookie: Uint8Array = new Uint8Array(16)
   serverCookieOctets = 0

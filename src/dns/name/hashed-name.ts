@@ -25,13 +25,13 @@ export interface HashedName {
 
 /** A reusable HashedName that is filled from any uncompressed wire name. */
 export class NameBuffer implements HashedName {
-  readonly qname = new Uint8Array(new ArrayBuffer(NAME_ROOM_OCTETS))
-  readonly nameWords = new Uint32Array(this.qname.buffer)
-  readonly nameView = new DataView(this.qname.buffer)
+  readonly qname: Uint8Array<ArrayBuffer> = new Uint8Array(new ArrayBuffer(NAME_ROOM_OCTETS))
+  readonly nameWords: Uint32Array<ArrayBuffer> = new Uint32Array(this.qname.buffer)
+  readonly nameView: DataView<ArrayBuffer> = new DataView(this.qname.buffer)
   qnameOctets = 1
   labelCount = 0
-  readonly labelOffset = new Uint8Array(LABELS_MAX + 1)
-  readonly suffixHash = new Int32Array(LABELS_MAX + 1)
+  readonly labelOffset: Uint8Array = new Uint8Array(LABELS_MAX + 1)
+  readonly suffixHash: Int32Array = new Int32Array(LABELS_MAX + 1)
 
   /**
    * Copies and hashes the name at `bytes[offset]` in lower case. Returns false if it is not an

@@ -1,5 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
-import { lazyKey } from '../../base/shared-values.ts'
+import { type LazyKey, lazyKey } from '../../base/shared-values.ts'
 import { lowerName, nameKey, printName } from '../name/name.ts'
 import type { TsigAlgorithm } from './algorithm.ts'
 
@@ -41,4 +41,4 @@ export class TsigKeyring {
 }
 
 /** Keys of a server block that verify requests, and that we may sign with. `tsig` fills it at its start. */
-export const TSIG_KEYS = lazyKey('TSIG keys', () => new TsigKeyring())
+export const TSIG_KEYS: LazyKey<TsigKeyring> = lazyKey('TSIG keys', () => new TsigKeyring())

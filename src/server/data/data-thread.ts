@@ -9,6 +9,7 @@ import { printLine } from '../../base/telemetry/lines.ts'
 import { createLogger, type LogSink } from '../../base/telemetry/log.ts'
 import { NO_METRICS } from '../../base/telemetry/metrics.ts'
 import { systemTimers } from '../../base/timers.ts'
+import { namedDirectives } from '../../corefile/parser.ts'
 import { CookieJar } from '../../dns/edns/cookie.ts'
 import { CookieSecrets } from '../../dns/edns/cookie-secrets.ts'
 import type { Directive, LoadDirectives } from '../../plugin/directive.ts'
@@ -23,7 +24,6 @@ import { ExchangePool } from '../exchange-pool.ts'
 import { Instance } from '../instance.ts'
 import type { ListenPlan } from '../listen-plan.ts'
 import { Server } from '../server.ts'
-import { namedDirectives } from '../setup.ts'
 import { DataChannel } from '../thread-channel.ts'
 import type { ServeBypass } from './bypass.ts'
 import { BYPASSES } from './bypasses.ts'
@@ -88,9 +88,8 @@ export class DataThread {
   readonly #instances = new Map<number, Prepared>()
   /** Messages that arrived during a query, or that wait until directives are loaded. */
   readonly #waiting: ToDataThread[] = []
-  /** The directives that instances have named so far. */
-  readonly #directives: Directive[] = []
-  readonly #loaded = new Set<string>()
+  /** The directives of instances that are not prepared yet, by generation. */
+  readonly #directives = new Map<number, readonly Directive[]>()
   /** Keyed by directive; loaded with it. */
   readonly #bypasses = new Map<string, ServeBypass>()
   #isOver = false
@@ -144,27 +143,20 @@ export class DataThread {
   /** The message whose directives are being loaded; all others wait for it. */
   #blocked(): Prepare | undefined {
     const [first] = this.#waiting
-    return first?.kind === 'prepare' && this.#missing(first).size > 0 ? first : undefined
-  }
-
-  #missing({ blocks }: Prepare): ReadonlySet<string> {
-    return new Set([...namedDirectives(blocks)].filter((name) => !this.#loaded.has(name)))
+    return first?.kind === 'prepare' && !this.#directives.has(first.generation) ? first : undefined
   }
 
   async #loadFor(prepare: Prepare): Promise<void> {
-    const missing = this.#missing(prepare)
+    const { generation } = prepare
     let isLoading = true
-    const loaded = this.#load(missing).finally(() => {
+    const loaded = this.#load(prepare).finally(() => {
       isLoading = false
     })
     const taken = loaded.then(
-      (directives) => {
-        this.#directives.push(...directives)
-        for (const name of missing) this.#loaded.add(name)
-      },
+      (directives) => this.#directives.set(generation, directives),
       (error) => {
         this.#waiting.shift()
-        this.#post({ kind: 'prepared', generation: prepare.generation, fault: stackOf(error) })
+        this.#post({ kind: 'prepared', generation, fault: stackOf(error) })
       },
     )
     while (isLoading) {
@@ -175,11 +167,13 @@ export class DataThread {
     this.#takeMessages()
   }
 
-  async #load(names: ReadonlySet<string>): Promise<readonly Directive[]> {
+  async #load({ blocks, corefile }: Prepare): Promise<readonly Directive[]> {
+    const names = namedDirectives(blocks)
     for (const [name, load] of Object.entries(BYPASSES)) {
-      if (names.has(name)) this.#bypasses.set(name, await (await load()).loadServe())
+      if (!names.has(name) || this.#bypasses.has(name)) continue
+      this.#bypasses.set(name, await (await load()).loadServe())
     }
-    return this.#parts.loadDirectives(names)
+    return this.#parts.loadDirectives(blocks, corefile.path)
   }
 
   #post(message: FromDataThread): void {
@@ -300,9 +294,11 @@ export class DataThread {
       },
     })
     const { directiveNames } = this.#parts
+    const directives = this.#directives.get(generation)!
+    this.#directives.delete(generation)
     const view = { ...corefile, unset: [], digest: () => corefile.loadedDigest }
     const { instance, errors } = Instance.create(blocks, view, {
-      directives: this.#directives,
+      directives,
       directiveNames,
       dnsPort,
       clock: this.#finishClock,

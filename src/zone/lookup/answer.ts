@@ -85,7 +85,7 @@ export class ZoneAnswerer {
   /** Makes answers in the direct form; undefined = no answer has that form. */
   readonly direct: DirectAnswers | undefined
   /** After ChaseOutside: the target, lower-case wire form; valid until the next `answer`. */
-  readonly chaseTarget = scratch.chaseTarget
+  readonly chaseTarget: Uint8Array = scratch.chaseTarget
   chaseTargetOctets = 0
   /** CNAMEs followed by the last `answer`. */
   chainSteps = 0

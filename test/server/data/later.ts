@@ -1,4 +1,4 @@
-import type { Directive } from '../../../src/plugin/directive.ts'
+import type { Directive, LoadDirectives } from '../../../src/plugin/directive.ts'
 import { DIRECTIVE_NAMES, loadDirectives } from '../../../src/plugins/order.ts'
 
 /** `later`: hands every query to the next plugin a turn of the event loop later, as `forward` would. */
@@ -18,6 +18,6 @@ const later: Directive = {
 
 /** All directives, and one that waits. */
 export const WITH_LATER = {
-  loadDirectives: async (names: ReadonlySet<string>) => [...(await loadDirectives(names)), later],
+  loadDirectives: (async (...of) => [...(await loadDirectives(...of)), later]) as LoadDirectives,
   directiveNames: DIRECTIVE_NAMES.flatMap((name) => (name === 'hosts' ? ['later', name] : [name])),
 }

@@ -1,0 +1,44 @@
+// Writes the declarations (.d.ts) of what package.json exports to dist, and of all that these refer to. After a build.
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+/** Written last, so that it is newer than the build. */
+const DONE = 'dist/types.done'
+const BUILD = 'dist/build.tsbuildinfo'
+
+if (!existsSync(DONE) || statSync(DONE).mtimeMs <= statSync(BUILD).mtimeMs) {
+  const { default: ts } = await import('typescript')
+  const { exports } = JSON.parse(readFileSync('package.json', 'utf8'))
+  const entries = Object.values(exports).flatMap(({ types }) => types ?? [])
+  const left = entries.map((path) => path.replace(/^\.\/dist(.*)\.d\.ts$/, 'src$1.ts'))
+  const compilerOptions = {
+    ...ts.convertCompilerOptionsFromJson(
+      JSON.parse(readFileSync('tsconfig.json', 'utf8')).compilerOptions,
+      '.',
+    ).options,
+    declaration: true,
+    noEmit: false,
+  }
+  const written = new Set()
+  for (let source = left.pop(); source !== undefined; source = left.pop()) {
+    if (written.has(source)) continue
+    written.add(source)
+    const { outputText, diagnostics } = ts.transpileDeclaration(readFileSync(source, 'utf8'), {
+      compilerOptions,
+      fileName: source,
+      reportDiagnostics: true,
+    })
+    for (const { file, start, messageText } of diagnostics) {
+      const { line } = file.getLineAndCharacterOfPosition(start)
+      console.error(`${source}:${line + 1}: ${messageText}`)
+      process.exitCode = 1
+    }
+    const path = source.replace(/^src(.*)\.ts$/, 'dist$1.d.ts')
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, outputText)
+    for (const { fileName } of ts.preProcessFile(outputText).importedFiles) {
+      if (fileName.startsWith('.')) left.push(join(dirname(source), fileName))
+    }
+  }
+  writeFileSync(DONE, '')
+}
