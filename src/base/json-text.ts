@@ -1,5 +1,5 @@
-/** DEL, C1 controls, line separators and format characters: JSON may contain them, a terminal obeys or hides them. */
-const CONTROLS = /[\u007f-\u009f\u2028\u2029\p{Cf}]/gu
+/** DEL, C1 controls, line separators, format characters: JSON may have them, a terminal obeys or hides them. */
+export const FORMAT_CHARACTERS = /[\u007f-\u009f\u2028\u2029\p{Cf}]/gu
 
 /** Reads a text as JSON; undefined = it is not JSON. */
 export function scanJsonText(text: string): unknown {
@@ -13,7 +13,12 @@ export function scanJsonText(text: string): unknown {
 
 /** Prints a value as JSON without characters that control a terminal. `indent`: spaces per level; 0 = one line. */
 export function printJsonText(value: unknown, indent = 0): string {
-  return JSON.stringify(value, undefined, indent).replace(CONTROLS, (c) => {
+  return escapeFormatCharacters(JSON.stringify(value, undefined, indent))
+}
+
+/** Replaces FORMAT_CHARACTERS by escapes of JSON, which strings of YAML in double quotes have too. */
+export function escapeFormatCharacters(text: string): string {
+  return text.replace(FORMAT_CHARACTERS, (c) => {
     // A character above U+FFFF has two UTF-16 units.
     return c.split('').map(printUnit).join('')
   })

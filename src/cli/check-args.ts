@@ -1,4 +1,5 @@
 import { type CommandArgs, flagsOf, isOn, scanFlags } from './args.ts'
+import { type DataFormat, FORMAT_FLAG, scanFormat } from './data-format.ts'
 import { COREFILE_FLAGS, scanCorefileFlags } from './serve-args.ts'
 
 /** The arguments of `sextant check`. */
@@ -11,6 +12,7 @@ export interface CheckArgs {
   readonly offline: boolean
   /** Exit with 1 for warnings too. */
   readonly strict: boolean
+  readonly format: DataFormat
 }
 
 export const CHECK: CommandArgs = {
@@ -22,6 +24,7 @@ export const CHECK: CommandArgs = {
       --offline | | do not contact a Kubernetes cluster, for checks in CI
       --strict | | exit with 1 for warnings too
     `),
+    ...FORMAT_FLAG,
   ],
 }
 
@@ -32,6 +35,8 @@ export function scanCheckArgs(argv: readonly string[]): CheckArgs | string {
   const corefile = scanCorefileFlags(flags)
   if (typeof corefile === 'string') return corefile
   const { given } = flags
+  const format = scanFormat(given)
+  if (typeof format !== 'string') return format.fault
   if (given.has('manifests') && corefile.conf === undefined && given.has('dns.port'))
     return '-dns.port has no effect: --manifests without -conf checks no Corefile; remove -dns.port, or add -conf'
   return {
@@ -39,5 +44,6 @@ export function scanCheckArgs(argv: readonly string[]): CheckArgs | string {
     manifests: given.get('manifests') || undefined,
     offline: isOn(flags, 'offline'),
     strict: isOn(flags, 'strict'),
+    format,
   }
 }

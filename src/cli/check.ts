@@ -1,6 +1,5 @@
 import { AbsentDirectiveWarning, InputError } from '../base/errors.ts'
 import { printLine } from '../base/telemetry/lines.ts'
-import { escapeControls } from '../base/telemetry/log.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
 import { DIRECTIVE_NAMES, declaredNames } from '../plugins/order.ts'
 import type { Warn } from '../publish/offline/check-manifests.ts'
@@ -8,8 +7,10 @@ import { type CorefileSource, loadCorefile } from '../server/corefile-source.ts'
 import { describe } from '../server/supervisor.ts'
 import { type CheckArgs, scanCheckArgs } from './check-args.ts'
 import { chooseCorefile, STDIN } from './corefile.ts'
+import { type DataFormat, printData } from './data-format.ts'
 import { composeInstance } from './offline.ts'
-import type { Output } from './output.ts'
+import { errorLines, type Output } from './output.ts'
+import { toned } from './tones.ts'
 
 /** Collects what a check finds. */
 interface Findings {
@@ -38,22 +39,32 @@ export async function check(argv: readonly string[], output: Output): Promise<nu
     await checkCorefile(args, output, findings)
   }
   if (args.manifests !== undefined) await checkDirectory(args.manifests, findings)
-  const faultLines = linesOf(findings.faults)
-  const isFaulty = faultLines.length > 0
+  const isFaulty = findings.faults.length > 0
   const warnings = findings.warnings.filter((one) => !isFaulty || !isOfAbsent(one))
-  const warningLines = linesOf(warnings)
-  if (!isFaulty) {
-    const read = findings.read.map((line) => `read ${line}`)
-    const lines = new Set([...read, ...findings.foreseen])
-    for (const line of lines) output.print(escapeControls(line))
-  }
-  for (const line of warningLines) output.printError(`[WARNING] ${line}`)
-  for (const line of faultLines) output.printError(line)
-  const count = warningLines.length
-  if (isFaulty || (args.strict && count > 0)) return 1
+  const isValid = !isFaulty && !(args.strict && warnings.length > 0)
+  printFindings({ ...findings, warnings }, isValid, args.format, output)
+  return isValid ? 0 : 1
+}
+
+function printFindings(
+  { faults, warnings, read, foreseen }: Findings,
+  isValid: boolean,
+  format: DataFormat,
+  output: Output,
+): void {
+  const lines = { warnings: linesOf(warnings), faults: linesOf(faults) }
+  const count = lines.warnings.length
   const besides = count === 0 ? '' : `, ${count} ${count === 1 ? 'warning' : 'warnings'}`
-  output.print(`no errors found${besides}`)
-  return 0
+  const about = new Set([...read.map((line) => `read ${line}`), ...foreseen])
+  printData(output, format, {
+    data: () => ({ isValid, read, foreseen, ...lines }),
+    table: () => {
+      for (const line of faults.length > 0 ? [] : about) output.print(line)
+      for (const line of lines.warnings) output.printError(`[WARNING] ${line}`)
+      for (const line of lines.faults) output.printError(line)
+      return isValid ? [[toned('good', `no errors found${besides}`)]] : []
+    },
+  })
 }
 
 /** The directive that the warning misses may be one of those with a fault. */
@@ -89,7 +100,7 @@ async function checkDirectory(
 
 /** Every fault of one Corefile. As far as its syntax allows, one fault does not hide another. */
 async function checkCorefile(
-  { conf, dnsPort, offline }: CheckArgs,
+  { conf, dnsPort, offline, format }: CheckArgs,
   output: Output,
   { faults, warnings, read, foreseen }: Findings,
 ): Promise<void> {
@@ -104,9 +115,11 @@ async function checkCorefile(
     })
     if (isBuiltIn(source)) foreseen.push(printBuiltIn(dnsPort))
     else read.push(describeBlocks(source, blocks))
+    // Log lines must not be between the lines of data.
+    const lines = format === 'json' || format === 'yaml' ? errorLines(output) : output.lines
     const { instance, errors } = await composeInstance(blocks, view, dnsPort, {
-      lines: output.lines,
-      sink: (line) => printLine(output.lines, line),
+      lines,
+      sink: (line) => printLine(lines, line),
     })
     warnings.push(...instance.warnings)
     faults.push(...errors)

@@ -148,8 +148,9 @@ async function show(berlin: DemoSite, boston: DemoSite, output: Output): Promise
 
 async function idle(berlin: DemoSite, output: Output, stopped: Promise<void>): Promise<void> {
   const { port, directory } = berlin.options
+  output.print('')
   output.print(
-    `\nBoth sites run until Ctrl-C. Edit ${join(directory, 'zones', 'shop.yaml')}, then query:`,
+    `Both sites run until Ctrl-C. Edit ${join(directory, 'zones', 'shop.yaml')}, then query:`,
   )
   output.print(`  sextant query ${DEMO_HOST} A @127.0.0.1 -p ${port} +subnet=${EUROPE.subnet}`)
   output.flush()

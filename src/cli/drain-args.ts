@@ -2,6 +2,7 @@ import { scanDuration } from '../base/duration.ts'
 import { scanTime } from '../base/rfc3339.ts'
 import { ADMIN_FLAGS, type AdminArgs, isServer, scanAdminArgs } from './admin-args.ts'
 import { type CommandArgs, flagsOf, isOn, scanMixed } from './args.ts'
+import { type DataFormat, FORMAT_FLAG, scanFormat } from './data-format.ts'
 
 /** The arguments of `sextant drain`, `undrain` and `drains`. */
 export interface DrainArgs {
@@ -22,7 +23,7 @@ export interface DrainArgs {
   readonly until: string | undefined
   /** Accept a selector that matches nothing. */
   readonly allowsEmpty: boolean
-  readonly isJson: boolean
+  readonly format: DataFormat
 }
 
 const SELECTOR =
@@ -31,7 +32,8 @@ const FILE_FLAGS = flagsOf(`
   -conf FILE | (./Corefile) | the Corefile that names the drain file; with @ alone, the one that names the admin API
   --file FILE | (the file that the Corefile names) | the drain file
 `)
-const PLACE = '[@SERVER] [-conf FILE] [--file FILE]'
+const PLACE = '[@SERVER] [-conf FILE] [--file FILE] [-o FORMAT]'
+const COMMON = [...FILE_FLAGS, ...ADMIN_FLAGS, ...FORMAT_FLAG]
 
 export const DRAIN: CommandArgs = {
   usage: `drain SELECTOR... [--until TIME|DURATION] [--reason TEXT] [--actor NAME] ${PLACE}`,
@@ -43,8 +45,7 @@ export const DRAIN: CommandArgs = {
       --actor NAME | (the user that runs the command) | name of the person or program that drains
       --allow-empty | | accept a selector that selects no endpoint
     `),
-    ...FILE_FLAGS,
-    ...ADMIN_FLAGS,
+    ...COMMON,
   ],
 }
 
@@ -53,14 +54,13 @@ export const UNDRAIN: CommandArgs = {
   flags: [
     ...flagsOf(`SELECTOR... | | ${SELECTOR}
     ID | | the id of a drain`),
-    ...FILE_FLAGS,
-    ...ADMIN_FLAGS,
+    ...COMMON,
   ],
 }
 
 export const DRAINS: CommandArgs = {
-  usage: `drains [-o json] ${PLACE}`,
-  flags: [...FILE_FLAGS, ...ADMIN_FLAGS, ...flagsOf('-o json | (a table) | print JSON')],
+  usage: `drains ${PLACE}`,
+  flags: COMMON,
 }
 
 const COMMANDS = { drain: DRAIN, undrain: UNDRAIN, drains: DRAINS }
@@ -75,8 +75,8 @@ export function scanDrainArgs(
   if (typeof flags === 'string') return flags
   const { given, rest } = flags
   const words = rest.filter((word) => !isServer(word))
-  const output = given.get('o')
-  if (output !== undefined && output !== 'json') return `-o must be json, got ${output}`
+  const format = scanFormat(given)
+  if (typeof format !== 'string') return format.fault
   if (command === 'drains' && words.length > 0)
     return `drains takes no selector: ${words.join(' ')}`
   const admin = scanAdminArgs(rest, given)
@@ -97,7 +97,7 @@ export function scanDrainArgs(
     untilMs,
     until,
     allowsEmpty: isOn(flags, 'allow-empty'),
-    isJson: output === 'json',
+    format,
   }
 }
 

@@ -10,7 +10,6 @@ import {
   type SelectedCount,
 } from '../base/telemetry/drain-report.ts'
 import { LineBuffer } from '../base/telemetry/lines.ts'
-import { escapeControls } from '../base/telemetry/log.ts'
 import { type EndpointDrain, isActive, reportDrain } from '../health/drain/drain.ts'
 import { findDrains } from '../health/drain/drain-column.ts'
 import { readDrainFile } from '../health/drain/drain-file.ts'
@@ -18,11 +17,11 @@ import { editDrainFile } from '../health/drain/edit-drain-file.ts'
 import { type DrainSelector, scanDrainSelector } from '../health/drain/selector.ts'
 import type { OfflineBlock } from '../publish/offline/offline-block.ts'
 import { readReply } from './admin-client.ts'
-import { align } from './align.ts'
 import { chooseCorefile } from './corefile.ts'
+import { printData } from './data-format.ts'
 import { type DrainArgs, scanDrainArgs } from './drain-args.ts'
 import { loadOffline } from './offline.ts'
-import { linesOfJson, type Output } from './output.ts'
+import type { Output } from './output.ts'
 import {
   addRunningDrain,
   endRunningDrains,
@@ -30,6 +29,8 @@ import {
   notDrained,
 } from './running-drains.ts'
 import { DNS_PORT } from './serve-args.ts'
+import { tableOf } from './table.ts'
+import type { Line } from './tones.ts'
 
 /** Log lines of the directives do not belong to the output of a command. */
 const DISCARD: ConstructorParameters<typeof LineBuffer>[0] = {
@@ -63,8 +64,10 @@ export function runDrain(argv: readonly string[], output: Output): Promise<numbe
     const { admin, actor = currentUser() } = args
     if (admin === undefined) return addToFile(selector, { ...args, actor }, output)
     const drain = await addRunningDrain(admin, selector, { ...args, actor })
-    output.print(escapeControls(`drained ${drain.id} ${printDrainReport(drain)}`))
-    output.print(`selected: ${printCount(drain)}`)
+    printData(output, args.format, {
+      data: () => drain,
+      table: () => [printDrained(drain), `selected: ${printCount(drain)}`],
+    })
   })
 }
 
@@ -83,8 +86,12 @@ async function addToFile(
       const removed = drains.filter((other) => other.selector.text === selector.text)
       return { removed, added: [drain] }
     })
-    output.print(escapeControls(`drained ${selector.id} ${printDrainReport(reportDrain(drain))}`))
-    output.print(printSelected(selected))
+    const { endpoints, records, isChecked } = selected
+    const report = reportDrain(drain)
+    printData(output, args.format, {
+      data: () => ({ ...report, ...(isChecked ? { endpoints, records } : {}) }),
+      table: () => [printDrained(report), printSelected(selected)],
+    })
   })
 }
 
@@ -98,8 +105,10 @@ export function runUndrain(argv: readonly string[], output: Output): Promise<num
       return fail('the selector or the id is missing; `sextant drains` lists them')
     const ended =
       admin === undefined ? await removeFromFile(args) : await endRunningDrains(admin, words)
-    for (const drain of ended)
-      output.print(escapeControls(`undrained ${drain.id} ${printDrainReport(drain)}`))
+    printData(output, args.format, {
+      data: () => ended,
+      table: () => ended.map((drain) => `undrained ${drain.id} ${printDrainReport(drain)}`),
+    })
   })
 }
 
@@ -124,10 +133,10 @@ export function runDrains(argv: readonly string[], output: Output): Promise<numb
       admin === undefined
         ? { drains: await readFromFile(args), omitted: 0 }
         : await listRunningDrains(admin)
-    const lines = readReply('drains', () => {
-      return args.isJson ? linesOfJson(drains) : table(drains).map(escapeControls)
+    readReply('drains', () => {
+      const lines = (isWide: boolean): Line[] => table(drains, isWide)
+      printData(output, args.format, { data: () => drains, table: lines })
     })
-    for (const line of lines) output.print(line)
     if (omitted > 0) output.printError(`${omitted} more drains by annotations are not listed`)
   })
 }
@@ -264,12 +273,15 @@ function findNamed(
   throw notDrained(words, drains.map(reportDrain))
 }
 
-function table(drains: readonly DrainReport[]): string[] {
+function printDrained(drain: DrainReport): string {
+  return `drained ${drain.id} ${printDrainReport(drain)}`
+}
+
+function table(drains: readonly DrainReport[], isWide: boolean): Line[] {
   if (drains.length === 0) return ['nothing is drained']
-  return align([
-    ['ID', 'SELECTOR', 'UNTIL', 'BY', 'REASON'],
-    ...drains.map(({ id, selector, until = '-', actor, reason }) => {
-      return [id, selector, until, actor || '-', reason]
-    }),
-  ])
+  const rows = drains.map(({ id, selector, created = null, until = null, actor, reason }) => {
+    return [id, selector, ...(isWide ? [created] : []), until, actor || null, reason]
+  })
+  const created = isWide ? ['CREATED'] : []
+  return tableOf(['ID', 'SELECTOR', ...created, 'UNTIL', 'BY', 'REASON'], rows)
 }

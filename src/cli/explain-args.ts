@@ -1,12 +1,13 @@
 import type { ExplainQuestion } from '../plugin/answer-explainer.ts'
 import { ADMIN_FLAGS, type AdminArgs, isServer, scanAdminArgs } from './admin-args.ts'
 import { type CommandArgs, flagsOf, refuseWords, scanMixed } from './args.ts'
+import { type DataFormat, FORMAT_FLAG, scanFormat } from './data-format.ts'
 import { COREFILE_FLAGS, scanCorefileFlags } from './serve-args.ts'
 
 /** Arguments of `sextant explain`. */
 export interface ExplainArgs {
   readonly question: ExplainQuestion
-  readonly isJson: boolean
+  readonly format: DataFormat
   readonly conf: string | undefined
   readonly dnsPort: number
   /** The dump that has the DNSRecords, as written; undefined = they are those of the Corefile. */
@@ -17,7 +18,7 @@ export interface ExplainArgs {
 
 export const EXPLAIN: CommandArgs = {
   usage:
-    'explain NAME [TYPE] --client ADDR | --subnet CIDR [@SERVER] [-conf FILE] [--records FILE] [--seed N] [-o json]',
+    'explain NAME [TYPE] --client ADDR | --subnet CIDR [@SERVER] [-conf FILE] [--records FILE] [--seed N] [-o FORMAT]',
   flags: [
     ...flagsOf(`
       --client ADDR | (127.0.0.1 if --subnet is given) | source address of the query
@@ -29,7 +30,7 @@ export const EXPLAIN: CommandArgs = {
       --seed N | 1 | seed of the random numbers, 0 to 4294967295; the same seed gives the same reply
     `),
     ...ADMIN_FLAGS,
-    ...flagsOf('-o json | (text) | print JSON'),
+    ...FORMAT_FLAG,
   ],
 }
 
@@ -43,8 +44,8 @@ export function scanExplainArgs(argv: readonly string[]): ExplainArgs | string {
   const words = rest.filter((word) => !isServer(word))
   const question = scanQuestion(words, given)
   if (typeof question === 'string') return question
-  const output = given.get('o') ?? 'text'
-  if (output !== 'json' && output !== 'text') return `-o must be json or text, got "${output}"`
+  const format = scanFormat(given)
+  if (typeof format !== 'string') return format.fault
   const admin = scanAdminArgs(rest, given)
   if (typeof admin === 'string') return admin
   const records = given.get('records')
@@ -52,7 +53,7 @@ export function scanExplainArgs(argv: readonly string[]): ExplainArgs | string {
     return '--records is not possible with @SERVER, which has its own records: remove one of them'
   if (given.has('dns.port') && admin !== undefined)
     return '-dns.port is not possible with @SERVER, which has its own Corefile: remove one of them'
-  return { ...corefile, question, records, admin, isJson: output === 'json' }
+  return { ...corefile, question, records, admin, format }
 }
 
 function scanQuestion(

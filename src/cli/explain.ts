@@ -1,5 +1,4 @@
 import { InputError } from '../base/errors.ts'
-import { escapeControls } from '../base/telemetry/log.ts'
 import { Explainer } from '../explain/explainer.ts'
 import type { Explanation } from '../explain/explanation.ts'
 import { printExplanation } from '../explain/print.ts'
@@ -13,10 +12,12 @@ import type { AdminArgs } from './admin-args.ts'
 import { askAdmin, otherReply, readReply } from './admin-client.ts'
 import { findAdmin } from './admin-target.ts'
 import { chooseCorefile } from './corefile.ts'
+import { type DataFormat, linesOfData } from './data-format.ts'
 import { type ExplainArgs, scanExplainArgs } from './explain-args.ts'
 import { loadOffline } from './offline.ts'
 import { chooseRecords } from './offline-flags.ts'
-import { errorLines, linesOfJson, type Output } from './output.ts'
+import { errorLines, type Output } from './output.ts'
+import { type Line, toned } from './tones.ts'
 
 /**
  * `sextant explain`: prints why a client gets an answer: from a Corefile and the files that it
@@ -44,7 +45,7 @@ export async function runExplain(argv: readonly string[], output: Output): Promi
 
 async function explainRunning(
   admin: AdminArgs,
-  { question, isJson }: ExplainArgs,
+  { question, format }: ExplainArgs,
   output: Output,
 ): Promise<void> {
   scanExplainQuestion(question)
@@ -54,7 +55,7 @@ async function explainRunning(
     body: question,
   })
   if (!isExplanation(reply)) throw otherReply('an explanation')
-  for (const line of readReply('an explanation', () => linesOf(reply, isJson))) output.print(line)
+  for (const line of readReply('an explanation', () => linesOf(reply, format))) output.print(line)
 }
 
 /** Resolves to the exit code. */
@@ -77,7 +78,7 @@ async function explainOffline(args: ExplainArgs, output: Output): Promise<number
     const explainer = await Explainer.open(server.instance)
     try {
       if (!explainer.serves) throw new InputError(undefined, 'the Corefile has no server block')
-      for (const line of linesOf(explainer.explain(request), args.isJson)) output.print(line)
+      for (const line of linesOf(explainer.explain(request), args.format)) output.print(line)
     } finally {
       explainer.close()
     }
@@ -88,8 +89,16 @@ async function explainOffline(args: ExplainArgs, output: Output): Promise<number
   }
 }
 
-function linesOf(explanation: Explanation, isJson: boolean): readonly string[] {
-  return isJson ? linesOfJson(explanation) : printExplanation(explanation).map(escapeControls)
+function linesOf(explanation: Explanation, format: DataFormat): Iterable<Line> {
+  const table = (): Line[] => printExplanation(explanation).map(withTone)
+  return linesOfData(format, { data: () => explanation, table })
+}
+
+/** The first line and each step are headings. */
+function withTone(line: string, index: number): Line {
+  if (index === 0 || line.startsWith('step ')) return [toned('heading', line)]
+  if (line.startsWith('  * ')) return [toned('good', line)]
+  return line.startsWith('      dropped:') ? [toned('bad', line)] : line
 }
 
 function isExplanation(reply: unknown): reply is Explanation {

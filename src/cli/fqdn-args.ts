@@ -1,5 +1,6 @@
 import { didYouMean } from '../base/nearest.ts'
 import { type CommandArgs, flagsOf, isOn, keyOf, refuseWords, scanFlags } from './args.ts'
+import { type DataFormat, FORMAT_FLAG, scanFormat } from './data-format.ts'
 
 /** The arguments of `sextant fqdn`. */
 export interface FqdnArgs {
@@ -12,7 +13,7 @@ export interface FqdnArgs {
   readonly pattern: string
   /** `lookup` or `connection`; '' = both. */
   readonly source: string
-  readonly isJson: boolean
+  readonly format: DataFormat
   /** Ask no question. */
   readonly isForced: boolean
 }
@@ -20,18 +21,20 @@ export interface FqdnArgs {
 export const SOCKET_DEFAULT = '/run/sextant/node.sock'
 export const FQDN: CommandArgs = {
   usage: `
-    fqdn cache list [-e ID] [-p PATTERN] [-s SOURCE] [-o json]
+    fqdn cache list [-e ID] [-p PATTERN] [-s SOURCE] [-o FORMAT]
     fqdn cache clean [-f] [-p PATTERN]
-    fqdn names
+    fqdn names [-o FORMAT]
   `,
-  flags: flagsOf(`
+  flags: [
+    ...flagsOf(`
     -e, --endpoint ID | (all clients) | only what this client learned: namespace/name or namespace/name/uid
     -p, --matchpattern PATTERN | (all names) | only names that this pattern of Cilium selects
     -s, --source SOURCE | (both) | lookup = answers; connection = addresses whose TTL has ended and that open connections keep
-    -o, --output json | (a table) | print the JSON of the API
     -f, --force | | do not ask before names are removed
     --socket PATH | ${SOCKET_DEFAULT} | socket of the node agent
   `),
+    ...FORMAT_FLAG,
+  ],
 }
 const USAGE = `use: ${FQDN.usage.trim().replaceAll(/^ */gm, 'sextant ').replaceAll('\n', ', ')}`
 
@@ -39,7 +42,7 @@ const USAGE = `use: ${FQDN.usage.trim().replaceAll(/^ */gm, 'sextant ').replaceA
 const ACTIONS: Readonly<Record<string, readonly [FqdnArgs['action'], readonly string[]]>> = {
   'cache list': ['list', ['e', 'p', 's', 'o', 'socket']],
   'cache clean': ['clean', ['f', 'p', 'socket']],
-  names: ['names', ['socket']],
+  names: ['names', ['o', 'socket']],
 }
 
 /** Reads the arguments. Returns a string if they are invalid: the reason. */
@@ -59,15 +62,15 @@ export function scanFqdnArgs(argv: readonly string[]): FqdnArgs | string {
   if (!['', 'lookup', 'connection'].includes(source)) {
     return `-s must be lookup or connection: ${source}`
   }
-  const form = textOf('o')
-  if (!['', 'json'].includes(form)) return `-o must be json: ${form}`
+  const format = scanFormat(flags.given)
+  if (typeof format !== 'string') return format.fault
   return {
     action,
     socket: textOf('socket') || SOCKET_DEFAULT,
     endpoint: textOf('e'),
     pattern: textOf('p'),
     source,
-    isJson: form === 'json',
+    format,
     isForced: isOn(flags, 'f'),
   }
 }

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { escapeControls } from '../base/telemetry/log.ts'
 import type { ListedName } from '../egress/agent/api/names-api.ts'
+import { printData } from './data-format.ts'
 import { type FqdnArgs, scanFqdnArgs } from './fqdn-args.ts'
 import {
   askNode,
@@ -11,7 +12,9 @@ import {
   readSelectors,
   refusalOf,
 } from './node-api-client.ts'
-import { type Output, printJson } from './output.ts'
+import type { Output } from './output.ts'
+import { tableOf } from './table.ts'
+import type { Line } from './tones.ts'
 
 /**
  * `sextant fqdn …`: lists and removes what clients of the node agent learned. Resolves to the exit code. `timeoutMs`:
@@ -29,7 +32,7 @@ export async function runFqdn(
   }
   const ask: Ask = (method, path) => askNode({ socket: args.socket, method, path, timeoutMs })
   try {
-    if (args.action === 'names') await printNames(ask, output)
+    if (args.action === 'names') await printNames(args, ask, output)
     else if (args.action === 'list') await printList(args, ask, output)
     else await clean(args, ask, output)
     return 0
@@ -47,13 +50,19 @@ async function printList(args: FqdnArgs, ask: Ask, output: Output): Promise<void
   const reply = await ask('GET', `/fqdn/cache${id}${queryOf(filters)}`)
   // Nothing that matches is a result, not a fault.
   const names = reply.status === 404 ? [] : readNames(accepted(reply))
-  if (args.isJson) printJson(output, names)
-  else for (const line of tableOf(names)) output.print(escapeControls(line))
+  const table = (isWide: boolean): Line[] => listNames(names, isWide)
+  printData(output, args.format, { data: () => names, table })
 }
 
-async function printNames(ask: Ask, output: Output): Promise<void> {
+async function printNames(args: FqdnArgs, ask: Ask, output: Output): Promise<void> {
   const names = readSelectors(accepted(await ask('GET', '/fqdn/names')))
-  printJson(output, names)
+  const table = (): Line[] => {
+    const rows = names.FQDNPolicySelectors.map(({ selectorString, regexString }) => {
+      return [selectorString, regexString]
+    })
+    return tableOf(['Selector', 'Regex'], rows, GAP)
+  }
+  printData(output, args.format, { data: () => names, table })
 }
 
 async function clean(args: FqdnArgs, ask: Ask, output: Output): Promise<void> {
@@ -79,27 +88,20 @@ async function isConfirmed(pattern: string): Promise<boolean> {
   return /^y(es)?$/i.test(answer.trim())
 }
 
-const COLUMNS = ['Endpoint', 'Source', 'FQDN', 'TTL', 'ExpirationTime', 'IPs'] as const
-const GAP = '   '
+/** Spaces between columns, as Cilium prints them. */
+const GAP = 3
 
-function tableOf(names: readonly ListedName[]): readonly string[] {
-  const rows = names.map((name) => [
-    name['endpoint-id'],
-    name.source,
-    name.fqdn,
-    String(name.ttl),
-    name['expiration-time'],
-    name.ips.join(','),
-  ])
-  const widths = COLUMNS.map((title, i) => {
-    return rows.reduce((width, row) => Math.max(width, row[i]!.length), title.length)
+function listNames(names: readonly ListedName[], isWide: boolean): Line[] {
+  const learned = isWide ? ['LookupTime'] : []
+  const headings = ['Endpoint', 'Source', 'FQDN', 'TTL', ...learned, 'ExpirationTime', 'IPs']
+  const rows = names.map((name) => {
+    const { 'endpoint-id': client, source, fqdn, ttl, 'lookup-time': found, ips } = name
+    return [
+      ...[client, source, fqdn, ttl, ...(isWide ? [found] : [])],
+      ...[name['expiration-time'], ips.join(',')],
+    ]
   })
-  return [COLUMNS, ...rows].map((row) => {
-    return row
-      .map((cell, i) => cell.padEnd(widths[i]!))
-      .join(GAP)
-      .trimEnd()
-  })
+  return tableOf(headings, rows, GAP)
 }
 
 function queryOf(params: Readonly<Record<string, string>>): string {

@@ -8,9 +8,11 @@ import { printCoordinates } from '../geo/point.ts'
 import type { OfflineBlock } from '../publish/offline/offline-block.ts'
 import { describe } from '../server/supervisor.ts'
 import { chooseCorefile } from './corefile.ts'
+import { printData } from './data-format.ts'
 import { type GeoArgs, scanGeoArgs } from './geo-args.ts'
 import { loadOffline } from './offline.ts'
-import { errorLines, type Output, printJson } from './output.ts'
+import { errorLines, type Output } from './output.ts'
+import { type Line, toned } from './tones.ts'
 
 /** The place of an address, as one server block finds it. */
 interface GeoReport {
@@ -46,8 +48,10 @@ export async function runGeo(argv: readonly string[], output: Output): Promise<n
     const args = scanGeoArgs(argv)
     const reports =
       args.conf === undefined ? [await locate(args)] : await locateInBlocks(args, output)
-    if (args.isJson) printJson(output, jsonOf(args, reports))
-    else for (const line of linesOf(args, reports)) output.print(line)
+    printData(output, args.format, {
+      data: () => jsonOf(args, reports),
+      table: () => linesOf(args, reports),
+    })
     return 0
   } catch (error) {
     if (!(error instanceof InputError)) throw error
@@ -123,10 +127,10 @@ async function classify(
   }
 }
 
-function* linesOf({ text, address }: GeoArgs, reports: readonly GeoReport[]): Generator<string> {
+function* linesOf({ text, address }: GeoArgs, reports: readonly GeoReport[]): Generator<Line> {
   for (const [i, { zones, location, databases, nets, geoClass, sendsScope }] of reports.entries()) {
     if (i > 0) yield ''
-    yield zones.length === 0 ? text : `${text} in ${zones.join(', ')}`
+    yield [toned('heading', zones.length === 0 ? text : `${text} in ${zones.join(', ')}`)]
     yield row('net', location.net)
     yield row('ASN', location.asn === 0 ? '' : `AS${location.asn}`)
     yield row('subdivisions', location.subdivisions.join(', '))

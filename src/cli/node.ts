@@ -10,7 +10,7 @@ export async function runNode(argv: readonly string[], output: Output): Promise<
   }
   const { corefile, printsConf } = args
   if (printsConf) {
-    output.print(corefile.trimEnd())
+    for (const line of corefile.trimEnd().split('\n')) output.print(line)
     return 0
   }
   const { beginServer } = await import('./process-settings.ts')

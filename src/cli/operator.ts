@@ -1,4 +1,5 @@
 import { InputError } from '../base/errors.ts'
+import { printLine } from '../base/telemetry/lines.ts'
 import { createLogger, type Logger, logForm, setLogForm } from '../base/telemetry/log.ts'
 import { type Level, scanOperatorArgs } from './operator-args.ts'
 import type { Output } from './output.ts'
@@ -24,7 +25,10 @@ export async function runOperator(argv: readonly string[], output: Output): Prom
   if (form !== undefined) setLogForm(form)
   try {
     const { serveOperator } = await import('./serve-operator.ts')
-    return await serveOperator(args, createLevelLogger(args.level, output.print))
+    return await serveOperator(
+      args,
+      createLevelLogger(args.level, (line) => printLine(output.lines, line)),
+    )
   } catch (error) {
     output.printError(printError(error))
     return 1

@@ -1,13 +1,13 @@
-import { printJsonText } from '../base/json-text.ts'
 import { LineBuffer, type OctetSink, printLine } from '../base/telemetry/lines.ts'
 import { escapeControls, logForm } from '../base/telemetry/log.ts'
+import { composeLine, hasColors, type Line } from './tones.ts'
 
 /** The output of a command. */
 export interface Output {
   /** Standard output, for lines as octets. */
   readonly lines: LineBuffer
-  /** Prints one line to standard output. */
-  print(line: string): void
+  /** Prints one line to standard output, with its control characters escaped except tabs. */
+  print(line: Line): void
   /**
    * Prints an error to standard error in the form of log lines, or as text with its control characters escaped.
    * `isLogLine`: it is a finished log line.
@@ -24,16 +24,6 @@ export function errorLines({ printError }: Pick<Output, 'printError'>): LineBuff
     done()
   }
   return new LineBuffer({ isBusy: () => false, write }, setImmediate)
-}
-
-/** Prints data as indented JSON, line by line: a long line would be cut. */
-export function printJson({ print }: Pick<Output, 'print'>, data: object): void {
-  for (const line of linesOfJson(data)) print(line)
-}
-
-/** Returns data as lines of indented JSON, without characters that control a terminal. */
-export function linesOfJson(data: object): readonly string[] {
-  return printJsonText(data, 2).split('\n')
 }
 
 /** The streams of the process. */
@@ -55,13 +45,14 @@ export function processOutput(isServer: boolean): ProcessOutput {
       }
     : { isBusy: () => false, write: (octets) => stdout.write(Buffer.from(octets)) }
   const lines = new LineBuffer(sink, setImmediate)
+  const colors = hasColors(stdout, process.env)
   process.once('exit', () => lines.flush())
   // If the reader of the pipe ends, the DNS server must not end.
   stdout.on('error', () => {})
   process.stderr.on('error', () => {})
   return {
     lines,
-    print: (line) => printLine(lines, line),
+    print: (line) => printLine(lines, composeLine(line, colors)),
     printError: (line, isLogLine = false) => {
       // A terminal shows both streams: the lines that were printed before come first.
       lines.flush()

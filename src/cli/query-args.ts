@@ -6,6 +6,7 @@ import { type Address, type Cidr, scanAddress, scanCidr } from '../dns/text/addr
 import { ALGORITHM_NAMES, HMAC_SHA256, scanAlgorithm } from '../dns/tsig/algorithm.ts'
 import { createTsigKey, type TsigKey } from '../dns/tsig/key.ts'
 import { type CommandArgs, flagsOf } from './args.ts'
+import { type DataFormat, FORMAT_FLAG, scanFormat } from './data-format.ts'
 
 /** The arguments of `sextant query`. */
 export interface QueryArgs {
@@ -28,15 +29,24 @@ export interface QueryArgs {
   readonly timeoutSeconds: number
   /** Number of attempts over UDP: 1..10. */
   readonly tries: number
+  /** `table`: as dig prints it. */
+  readonly format: DataFormat
 }
 
 type Draft = { -readonly [Key in keyof QueryArgs]?: QueryArgs[Key] }
 
-const DEFAULTS = { server: '127.0.0.1', port: 53, timeoutSeconds: 5, tries: 3 }
+const DEFAULTS = {
+  server: '127.0.0.1',
+  port: 53,
+  timeoutSeconds: 5,
+  tries: 3,
+  format: 'table' as DataFormat,
+}
 
 export const QUERY: CommandArgs = {
   usage: 'query [@SERVER] [-p PORT] NAME [TYPE] [CLASS] [OPTION]...',
-  flags: flagsOf(`
+  flags: [
+    ...flagsOf(`
     @SERVER | ${DEFAULTS.server} | IP address or host name
     -p PORT | ${DEFAULTS.port} | port, 1 to 65535
     -x ADDRESS | | query the PTR records of ADDRESS; replaces NAME
@@ -50,6 +60,10 @@ export const QUERY: CommandArgs = {
     +time, +timeout N | ${DEFAULTS.timeoutSeconds} | seconds for each try, 1 to 60
     +tries N | ${DEFAULTS.tries} | tries over UDP, 1 to 10
   `),
+    ...flagsOf(
+      `-o ${FORMAT_FLAG[0]!.argument} | table | form of the output; table and wide = as dig prints it`,
+    ),
+  ],
 }
 
 /** Options that are on with `+x` and off with `+nox`, each with the field that it sets. */
@@ -66,6 +80,7 @@ const LETTERS: Readonly<Record<string, ScanValue>> = {
   '-p': scanPort,
   '-x': scanReverse,
   '-y': scanKey,
+  '-o': scanOutput,
 }
 const VALUES: Readonly<Record<string, ScanValue>> = {
   '+subnet': (text, draft) => {
@@ -127,6 +142,14 @@ function scanKey(text: string, draft: Draft): string | undefined {
     return `invalid key of -y: must be [ALGORITHM:]NAME:SECRET, with the secret in base64 and the algorithm one of ${ALGORITHM_NAMES}`
   }
   draft.key = createTsigKey(name, algorithm, secret)
+  return undefined
+}
+
+function scanOutput(text: string, draft: Draft): string | undefined {
+  const value = text.replace(/^=/, '')
+  const format = scanFormat(new Map([['o', value]]))
+  if (typeof format !== 'string') return format.fault
+  draft.format = format
   return undefined
 }
 
@@ -217,6 +240,8 @@ function complete(draft: Draft): QueryArgs | string {
   if (draft.server === '') return 'missing server after @: add an address or host name'
   if (draft.type === RRType.IXFR)
     return 'IXFR is not supported: use AXFR, which transfers the whole zone'
+  if (draft.type === RRType.AXFR && ['json', 'yaml'].includes(draft.format ?? ''))
+    return `-o ${draft.format} is not possible with AXFR, which prints a zone file: remove it`
   return {
     type: RRType.A,
     rrclass: RRClass.IN,

@@ -9,7 +9,9 @@ import type { EdnsOption, Message } from '../dns/message/message.ts'
 import { printMessage } from '../dns/message/print-message.ts'
 import { printRdata } from '../dns/rdata/index.ts'
 import { scanAddress } from '../dns/text/address.ts'
+import { linesOfData } from './data-format.ts'
 import { type QueryArgs, scanQueryArgs } from './query-args.ts'
+import { dataOfMessage } from './query-data.ts'
 
 /** Exit codes of dig. */
 const EXIT_ANSWER = 0
@@ -47,8 +49,12 @@ export async function runQuery(
     return EXIT_NO_REPLY
   }
   const elapsedMs = systemClock.monotonic() - start
-  if (scanned.short) printShort(answered.message, out)
-  else printLong(answered, { args, name: scanned.server, server, elapsedMs }, out)
+  const asked = { args, name: scanned.server, server, elapsedMs }
+  const lines = linesOfData(scanned.format, {
+    data: () => dataOfReply(answered, asked),
+    table: () => (scanned.short ? shortLines(answered.message) : longLines(answered, asked)),
+  })
+  for (const line of lines) out(line)
   return EXIT_ANSWER
 }
 
@@ -121,11 +127,11 @@ function composeQuery(args: QueryArgs): Omit<Message, 'id'> {
   }
 }
 
-function printShort(message: Message, out: (text: string) => void): void {
-  for (const { type, rdata } of message.answer) out(printRdata(type, rdata))
+function shortLines({ answer }: Message): string[] {
+  return answer.map(({ type, rdata }) => printRdata(type, rdata))
 }
 
-/** The question and the server of a query, for the lines that are printed with its reply. */
+/** The question and the server of a query, for what is printed with its reply. */
 interface Asked {
   readonly args: readonly string[]
   /** The server as the arguments name it. */
@@ -134,17 +140,28 @@ interface Asked {
   readonly elapsedMs: number
 }
 
-function printLong(
+function longLines(
   { message, octets, overTcp }: Reply,
   { args, name, server, elapsedMs }: Asked,
-  out: (text: string) => void,
-): void {
-  out('')
-  out(`; <<>> Sextant <<>> ${args.join(' ')}`)
-  out(';; Got answer:')
-  // The last line already ends with a newline.
-  for (const line of printMessage(message).slice(0, -1).split('\n')) out(line)
-  out(`;; Query time: ${Math.round(elapsedMs)} msec`)
-  out(`;; SERVER: ${server.host}#${server.port}(${name}) (${overTcp ? 'TCP' : 'UDP'})`)
-  out(`;; MSG SIZE  rcvd: ${octets.length}`)
+): string[] {
+  return [
+    '',
+    `; <<>> Sextant <<>> ${args.join(' ')}`,
+    ';; Got answer:',
+    // The last line already ends with a newline.
+    ...printMessage(message).slice(0, -1).split('\n'),
+    `;; Query time: ${Math.round(elapsedMs)} msec`,
+    `;; SERVER: ${server.host}#${server.port}(${name}) (${overTcp ? 'TCP' : 'UDP'})`,
+    `;; MSG SIZE  rcvd: ${octets.length}`,
+  ]
+}
+
+function dataOfReply({ message, octets, overTcp }: Reply, { server, elapsedMs }: Asked) {
+  return {
+    ...dataOfMessage(message),
+    server: `${server.host}#${server.port}`,
+    transport: overTcp ? 'TCP' : 'UDP',
+    milliseconds: Math.round(elapsedMs),
+    octets: octets.length,
+  }
 }

@@ -1,5 +1,5 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createLogger, escapeControls, type Logger, logForm } from '../base/telemetry/log.ts'
+import { createLogger, type Logger, logForm } from '../base/telemetry/log.ts'
 import type { CorefileSource } from '../server/corefile-source.ts'
 import { describe, Supervisor } from '../server/supervisor.ts'
 import { composeParts } from './compose.ts'
@@ -62,7 +62,7 @@ async function run(
   }
   const isText = logForm().name === 'text'
   for (const line of lines) {
-    if (isText) output.print(escapeControls(line))
+    if (isText) output.print(line)
     else log.info(line, 'start-line')
   }
 }

@@ -1,19 +1,20 @@
 import { InputError } from '../base/errors.ts'
 import { ADMIN_FLAGS, type AdminArgs, isServer, scanAdminArgs } from './admin-args.ts'
 import { type CommandArgs, flagsOf, refuseWords, scanMixed } from './args.ts'
+import { type DataFormat, FORMAT_FLAG, readFormat } from './data-format.ts'
 
 interface StatusArgs extends AdminArgs {
-  readonly isJson: boolean
+  readonly format: DataFormat
 }
 
 export const STATUS: CommandArgs = {
-  usage: 'status [@SERVER] [-conf FILE] [--token-file FILE] [--ca FILE] [-o json]',
+  usage: 'status [@SERVER] [-conf FILE] [--token-file FILE] [--ca FILE] [-o FORMAT]',
   flags: [
     ...flagsOf(
       '-conf FILE | (./Corefile) | without @SERVER, or with @ alone: the Corefile of the server',
     ),
     ...ADMIN_FLAGS,
-    ...flagsOf('-o json | (a table) | print the reply of the API'),
+    ...FORMAT_FLAG,
   ],
 }
 
@@ -27,9 +28,5 @@ export function scanStatusArgs(argv: readonly string[]): StatusArgs {
   // Without `@SERVER`, the command queries the server of the Corefile.
   const admin = scanAdminArgs(rest.some(isServer) ? rest : ['@'], given)
   if (typeof admin === 'string') throw new InputError(undefined, admin)
-  const format = given.get('o') ?? 'table'
-  if (format !== 'json' && format !== 'table') {
-    throw new InputError(undefined, `-o must be json or table, got ${format}`)
-  }
-  return { ...admin!, isJson: format === 'json' }
+  return { ...admin!, format: readFormat(given) }
 }

@@ -1,15 +1,26 @@
 import { countUnlisted } from '../base/telemetry/problems.ts'
 import type { QuorumAddress, QuorumReport, ServerStatus } from '../base/telemetry/status.ts'
-import { align } from './align.ts'
-
-type Row = readonly (string | number | null)[]
+import { align, type Row, tableOf } from './table.ts'
+import { type Line, type Tone, type Toned, toned } from './tones.ts'
 
 const MINUTE_SECONDS = 60
 const HOUR_SECONDS = 3600
 const DAY_SECONDS = 86_400
 
-/** Prints a status as tables for people. */
-export function printStatus(status: ServerStatus): string[] {
+/** The tones of the states of endpoints, peers, sites and shifts. */
+const TONES: Readonly<Record<string, Tone>> = {
+  ...{ down: 'bad', silent: 'bad', isolated: 'bad', 'never heard': 'bad', reverted: 'bad' },
+  ...{ drained: 'warning', 'partly down': 'warning', 'slow start': 'warning', running: 'warning' },
+  ...{ up: 'good', heard: 'good', 'this site': 'good', finished: 'good' },
+}
+
+function printState(state: string): Toned | string {
+  const tone = TONES[state]
+  return tone === undefined ? state : toned(tone, state)
+}
+
+/** Prints a status as tables for people. `isWide`: with columns that few readers need. */
+export function printStatus(status: ServerStatus, isWide: boolean): Line[] {
   return [
     ...printServer(status),
     ...printProblems(status),
@@ -27,31 +38,44 @@ export function printStatus(status: ServerStatus): string[] {
       }),
     ]),
     ...printOut(status),
-    ...printTable('NAME TYPE SET STATE TARGETS RECORD DETAIL', [
-      ...status.endpoints.map(({ name, type, setIdentifier, state, targets, record, detail }) => {
-        return [name, type, setIdentifier, state, targets.join(' '), record, detail]
+    ...printTable(`${isWide ? 'ZONE ' : ''}NAME TYPE SET STATE TARGETS RECORD DETAIL`, [
+      ...status.endpoints.map(({ zone, name, type, setIdentifier, state, targets, ...of }): Row => {
+        const { record, detail } = of
+        const cells = [name, type, setIdentifier, printState(state), targets.join(' ')]
+        return [...(isWide ? [zone] : []), ...cells, record, detail]
       }),
     ]),
     ...(status.endpointsOmitted > 0 ? [`and ${status.endpointsOmitted} more endpoints`] : []),
     ...printTable('PEER SITE STATE AGE SERIAL ENDPOINTS REFUSED ERROR', [
-      ...status.peers.map(({ peer, site, isUp, ageSeconds, serial, endpoints, refused, error }) => {
-        const age = printAge(ageSeconds, 'never')
-        return [peer, site, isUp ? 'up' : 'silent', age, serial, endpoints, refused, error]
-      }),
+      ...status.peers.map(
+        ({ peer, site, isUp, ageSeconds, serial, endpoints, refused, error }): Row => {
+          const state = printState(isUp ? 'up' : 'silent')
+          const age = printAge(ageSeconds, 'never')
+          return [peer, site, state, age, serial, endpoints, refused, toned('bad', error)]
+        },
+      ),
     ]),
-    ...(status.quorums ?? []).flatMap(printQuorum),
+    ...(status.quorums ?? []).flatMap((quorum) => printQuorum(quorum, isWide)),
     ...printTable('RECORD SHIFT STATE STEP SHARE UNTIL REASON', [
       ...(status.shifts ?? []).map(({ record, records, to, state, step, steps, ...at }): Row => {
         const others = records > 1 ? ` and ${records - 1} more` : ''
         const share = at.share === null ? null : `${at.share} %`
-        return [record + others, to, state, `${step} of ${steps}`, share, at.until, at.reason]
+        return [
+          record + others,
+          to,
+          printState(state),
+          `${step} of ${steps}`,
+          share,
+          at.until,
+          at.reason,
+        ]
       }),
     ]),
     ...(status.shiftsOmitted > 0 ? [`and ${status.shiftsOmitted} more shifts`] : []),
     ...printTable('DATABASE BUILT AGE FAULT', [
-      ...status.databases.map(({ file, built, fault }) => {
+      ...status.databases.map(({ file, built, fault }): Row => {
         const ageSeconds = built === '' ? null : secondsBetween(built, status.now)
-        return [file, built, printAge(ageSeconds, ''), fault]
+        return [file, built, printAge(ageSeconds, ''), toned('bad', fault)]
       }),
     ]),
     ...printTable('SNAPSHOT SERVED AGE OCTETS', [
@@ -62,7 +86,7 @@ export function printStatus(status: ServerStatus): string[] {
   ]
 }
 
-function printServer(status: ServerStatus): string[] {
+function printServer(status: ServerStatus): Line[] {
   const { version, pid, threads, corefile, started, now, notReady, notes } = status
   const lines: Row[] = [
     [
@@ -70,7 +94,7 @@ function printServer(status: ServerStatus): string[] {
       `Sextant ${version}, pid ${pid}, ${threads} threads, up ${printAge(secondsBetween(started, now), '')}`,
     ],
     ['Corefile', `${corefile.path || 'built in'}, loaded ${corefile.loaded}`],
-    ['ready', notReady.length === 0 ? 'yes' : 'no'],
+    ['ready', notReady.length === 0 ? toned('good', 'yes') : toned('bad', 'no')],
     ...notReady.map(({ plugin, text }): Row => ['', `${plugin}: ${text}`]),
     ...printCounts('problems', status.problemCounts ?? {}),
     ...notes.map(({ plugin, text }): Row => ['note', `${plugin}: ${text}`]),
@@ -85,7 +109,7 @@ function printCounts(heading: string, counts: Readonly<Record<string, number>>):
 }
 
 /** Servers of earlier versions report no problems. */
-function printProblems({ problems = [], problemCounts = {} }: Partial<ServerStatus>): string[] {
+function printProblems({ problems = [], problemCounts = {} }: Partial<ServerStatus>): Line[] {
   const counts = Object.entries(problemCounts)
   return [
     ...printTable('PROBLEM PLACE REASON', [
@@ -95,24 +119,25 @@ function printProblems({ problems = [], problemCounts = {} }: Partial<ServerStat
   ]
 }
 
-function printQuorum(report: QuorumReport): string[] {
+function printQuorum(report: QuorumReport, isWide: boolean): Line[] {
   const { zones, members, addresses, addressesOmitted, holdDownSeconds } = report
   const needed = `${report.heard} of ${report.sites} sites heard, quorum ${report.quorum}`
   const holdDown = `hold-down ${printAge(holdDownSeconds, '')}`
   return [
     '',
     `health of peers in ${zones.join(' ')}: ${needed}, ${holdDown}`,
-    ...align([
-      'SITE STATE AGE OBSERVATIONS DISPUTES PEERS'.split(' '),
+    ...tableOf('SITE STATE AGE OBSERVATIONS DISPUTES PEERS'.split(' '), [
       ...members.map(({ site, state, ageSeconds, observations, peers }): Row => {
         const age = printAge(ageSeconds, 'never')
-        return [site, state, age, observations, countDisputes(site, addresses), peers.join(' ')]
+        const disputes = countDisputes(site, addresses)
+        return [site, printState(state), age, observations, disputes, peers.join(' ')]
       }),
     ]),
-    ...printTable('HOST ADDRESS SITE UP DOWN DISPUTED REASON', [
-      ...addresses.map(({ host, address, sites, up, down, isDisputed, reason }): Row => {
+    ...printTable(`HOST ADDRESS SITE UP DOWN DISPUTED${isWide ? ' HOLD-DOWN-UNTIL' : ''} REASON`, [
+      ...addresses.map(({ host, address, sites, up, down, isDisputed, reason, ...of }): Row => {
         const lists = [sites, up, down].map((of) => of.join() || null)
-        return [host, address, ...lists, isDisputed ? 'yes' : 'no', reason]
+        const disputed = isDisputed ? toned('warning', 'yes') : 'no'
+        return [host, address, ...lists, disputed, ...(isWide ? [of.holdDownUntil] : []), reason]
       }),
     ]),
     ...(addressesOmitted > 0 ? [`and ${addressesOmitted} more addresses`] : []),
@@ -126,7 +151,7 @@ function countDisputes(site: string, addresses: readonly QuorumAddress[]): numbe
   }).length
 }
 
-function printOut({ zones }: ServerStatus): string[] {
+function printOut({ zones }: ServerStatus): Line[] {
   const allDown = zones.flatMap((zone) => zone.allDown)
   const exhausted = zones.flatMap((zone) => zone.exhausted ?? [])
   return [
@@ -136,13 +161,15 @@ function printOut({ zones }: ServerStatus): string[] {
 }
 
 /** Returns an empty line and the list; nothing if it is empty. */
-function printList(heading: string, texts: readonly string[]): string[] {
-  return texts.length === 0 ? [] : ['', heading, ...texts.map((text) => `  ${text}`)]
+function printList(heading: string, texts: readonly string[]): Line[] {
+  return texts.length === 0
+    ? []
+    : ['', [toned('bad', heading)], ...texts.map((text) => `  ${text}`)]
 }
 
 /** Returns an empty line and the table; nothing if there are no rows. */
-function printTable(heading: string, rows: readonly Row[]): string[] {
-  return rows.length === 0 ? [] : ['', ...align([heading.split(' '), ...rows])]
+function printTable(heading: string, rows: readonly Row[]): Line[] {
+  return rows.length === 0 ? [] : ['', ...tableOf(heading.split(' '), rows)]
 }
 
 /** From one RFC 3339 time to a later one. */

@@ -1,20 +1,21 @@
-import { escapeControls } from '../base/telemetry/log.ts'
 import type { ServerStatus } from '../base/telemetry/status.ts'
 import { describe } from '../server/supervisor.ts'
 import { askAdmin, otherReply, readReply } from './admin-client.ts'
 import { findAdmin } from './admin-target.ts'
-import { linesOfJson, type Output } from './output.ts'
+import { linesOfData } from './data-format.ts'
+import type { Output } from './output.ts'
 import { scanStatusArgs } from './status-args.ts'
 import { printStatus } from './status-text.ts'
 
 /** `sextant status`: prints the status of a running server. Resolves to 0, or 1 with one line if that fails. */
 export async function runStatus(argv: readonly string[], output: Output): Promise<number> {
   try {
-    const { isJson, ...admin } = scanStatusArgs(argv)
+    const { format, ...admin } = scanStatusArgs(argv)
     const reply = await askAdmin(findAdmin(admin), { method: 'GET', path: '/v1/status' })
     if (!isStatus(reply)) throw otherReply('a status')
     const lines = readReply('a status', () => {
-      return isJson ? linesOfJson(reply) : printStatus(reply).map(escapeControls)
+      const table = (isWide: boolean) => printStatus(reply, isWide)
+      return linesOfData(format, { data: () => reply, table })
     })
     for (const line of lines) output.print(line)
     return 0

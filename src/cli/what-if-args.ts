@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { InputError } from '../base/errors.ts'
 import type { RecordsPlace } from '../publish/offline/offline-records.ts'
 import { type CommandArgs, flagsOf, refuseWords, scanFlags } from './args.ts'
+import { type DataFormat, FORMAT_FLAG, readFormat } from './data-format.ts'
 import { chooseRecords } from './offline-flags.ts'
 
 /** The arguments of `sextant what-if`. */
@@ -14,13 +15,14 @@ export interface WhatIfArgs {
   readonly database: string | undefined
   /** 0..1; undefined = no limit. */
   readonly shareMax: number | undefined
-  readonly isJson: boolean
+  readonly format: DataFormat
 }
 
 export const WHAT_IF: CommandArgs = {
   usage:
     'what-if [-conf FILE] --manifests DIR | --records FILE | --new-conf FILE | --mmdb FILE [FLAG]...',
-  flags: flagsOf(`
+  flags: [
+    ...flagsOf(`
     -conf FILE | (./Corefile) | the present Corefile
     --manifests DIR | | after the change, the DNSRecords are those in DIR
     --records FILE | | after the change, the DNSRecords are those in FILE, as kubectl get dnsrecord -A -o yaml prints them; - = standard input
@@ -28,8 +30,9 @@ export const WHAT_IF: CommandArgs = {
     --mmdb FILE | | after the change, the location database is FILE
     --old-records FILE | | before the change, the DNSRecords are those in FILE; necessary for the records of a cluster
     --max-share N% | | exit with 1 if a name changes for more than N% of the IPv4 or of the IPv6 addresses; new names do not count
-    -o json | (text) | print JSON
   `),
+    ...FORMAT_FLAG,
+  ],
 }
 /** Flags that say what changes. */
 const CHANGES = ['manifests', 'records', 'new-conf', 'mmdb']
@@ -53,9 +56,6 @@ export function scanWhatIfArgs(argv: readonly string[]): WhatIfArgs {
   if (records === '-' && given('old-records') === '-')
     refuse('--records and --old-records cannot both be standard input')
   const database = given('mmdb')
-  const format = given('o') ?? 'text'
-  if (format !== 'text' && format !== 'json')
-    refuse(`invalid value ${format} for -o: must be text or json`)
   return {
     conf: given('conf'),
     newConf: given('new-conf'),
@@ -66,7 +66,7 @@ export function scanWhatIfArgs(argv: readonly string[]): WhatIfArgs {
         : { kind: 'directory', directory: resolve(manifests) },
     database: database === undefined ? undefined : resolve(database),
     shareMax: scanShare(given('max-share')),
-    isJson: format === 'json',
+    format: readFormat(values),
   }
 }
 

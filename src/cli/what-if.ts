@@ -5,8 +5,9 @@ import type { ComparedBlock } from '../explain/served-names.ts'
 import { compareBlocks, shareOf, type WhatIf } from '../explain/what-if.ts'
 import { describe } from '../server/supervisor.ts'
 import { chooseCorefile } from './corefile.ts'
+import { printData } from './data-format.ts'
 import { editRecords, loadOffline, type OfflineRequest, type OfflineServer } from './offline.ts'
-import { errorLines, type Output, printJson } from './output.ts'
+import { errorLines, type Output } from './output.ts'
 import { scanWhatIfArgs, type WhatIfArgs } from './what-if-args.ts'
 
 const DNS_PORT = 53
@@ -66,9 +67,11 @@ export async function runWhatIf(argv: readonly string[], output: Output): Promis
   }
 }
 
-function report({ isJson, shareMax }: WhatIfArgs, result: WhatIf, output: Output): number {
-  if (isJson) printJson(output, jsonOfWhatIf(result))
-  else for (const line of printWhatIf(result)) output.print(line)
+function report({ format, shareMax }: WhatIfArgs, result: WhatIf, output: Output): number {
+  printData(output, format, {
+    data: () => jsonOfWhatIf(result),
+    table: (isWide) => printWhatIf(result, isWide),
+  })
   if (shareMax === undefined) return 0
   // No client has an answer that a new name could change.
   const over = result.changes.filter((change) => !change.isNew && shareOf(change) > shareMax)

@@ -13,14 +13,15 @@ const VERBS = {
   leads: 'leads to a change',
 } as const
 
-/** Returns the lines of the text that describes the changes. */
-export function* printWhatIf({ changes, nameCount }: WhatIf): Generator<string> {
-  for (const change of changes.slice(0, CHANGES_MAX)) {
-    yield* printChange(change)
+/** Returns the lines of the text that describes the changes. `listsAll`: all of them, and all places. */
+export function* printWhatIf({ changes, nameCount }: WhatIf, listsAll = false): Generator<string> {
+  const listed = listsAll ? changes : changes.slice(0, CHANGES_MAX)
+  for (const change of listed) {
+    yield* printChange(change, listsAll ? Number.POSITIVE_INFINITY : PLACES_MAX)
     yield ''
   }
-  if (changes.length > CHANGES_MAX)
-    yield `and ${changes.length - CHANGES_MAX} more with smaller shares; -o json lists all`
+  if (changes.length > listed.length)
+    yield `and ${changes.length - listed.length} more with smaller shares; -o wide lists all`
   const [largest] = changes
   const names = Math.max(nameCount.before, nameCount.after)
   if (largest === undefined) yield `no answer changes: ${names} names compared`
@@ -31,7 +32,7 @@ export function* printWhatIf({ changes, nameCount }: WhatIf): Generator<string> 
   }
 }
 
-function* printChange(change: MeasuredChange): Generator<string> {
+function* printChange(change: MeasuredChange, placesMax: number): Generator<string> {
   const { name, type, kind, shares, via, block } = change
   yield `${name} ${type} ${VERBS[kind]} for ${printFamilies(shares)}, in ${block}`
   const { ttl, tiers } = change.details()
@@ -42,8 +43,8 @@ function* printChange(change: MeasuredChange): Generator<string> {
     yield '  the shares are the same, but each answer goes to other clients than before'
   if (via.length > 0) yield `  through ${via.join(', ')}`
   if (shares.countries.length > 0) {
-    yield `  continents: ${printPlaces(shares.continents)}`
-    yield `  countries: ${printPlaces(shares.countries)}`
+    yield `  continents: ${printPlaces(shares.continents, placesMax)}`
+    yield `  countries: ${printPlaces(shares.countries, placesMax)}`
   }
 }
 
@@ -55,18 +56,18 @@ function printFamilies({ ipv4, ipv6, private4, private6 }: AddressShares): strin
 }
 
 /** `DE 100 %, FR 12 %`: the larger share of both families. */
-function printPlaces(places: readonly PlaceShare[]): string {
+function printPlaces(places: readonly PlaceShare[], placesMax: number): string {
   const isWhole = ({ ipv4, ipv6 }: PlaceShare): boolean => Math.max(ipv4, ipv6) >= 0.99995
   const whole = places.filter(isWhole).map(({ code }) => code || 'unknown')
   const parts = places.filter((place) => !isWhole(place))
-  const texts = parts.slice(0, PLACES_MAX).map(({ code, ipv4, ipv6 }) => {
+  const texts = parts.slice(0, placesMax).map(({ code, ipv4, ipv6 }) => {
     return `${code || 'unknown'} ${printPercent(Math.max(ipv4, ipv6))}`
   })
   const more = parts.length - texts.length
   if (more > 0) texts.push(`${more} more`)
   if (whole.length === 0) return texts.join(', ')
-  const shown = whole.slice(0, PLACES_MAX).join(' ')
-  const rest = whole.length > PLACES_MAX ? ` and ${whole.length - PLACES_MAX} more` : ''
+  const shown = whole.slice(0, placesMax).join(' ')
+  const rest = whole.length > placesMax ? ` and ${whole.length - placesMax} more` : ''
   return [`${shown}${rest} 100 %`, ...texts].join(', ')
 }
 

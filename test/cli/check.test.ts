@@ -41,6 +41,20 @@ t.test('every fault is reported, in order of place', async (t) => {
   )
 })
 
+t.test('what is found as data', async (t) => {
+  const files = { Corefile: 'a {\n bufsize x\n}\n', good: 'a {\n whoami\n}\n' }
+  const { code, printed, errors } = await run(t, files, ['-o', 'json'])
+  t.strictSame([code, errors], [1, []])
+  t.match(JSON.parse(printed.join('\n')), {
+    isValid: false,
+    read: [/: 1 server block: a$/],
+    warnings: [],
+    faults: [/bufsize: Corefile:2/],
+  })
+  const good = await run(t, files, ['-o', 'yaml', '-conf', '{DIR}/good'])
+  t.strictSame([good.code, good.printed[0]], [0, 'isValid: true'])
+})
+
 t.test('a view that serves no query is a warning', async (t) => {
   const view = " view v {\n  expr type() == 'A'\n }\n"
   const block = (directives: string): string => `a {\n${directives} whoami\n}\n`

@@ -58,7 +58,7 @@ const CASES: readonly { line: string; bash: string; zsh?: string }[] = [
   { line: 'check --manifests f', bash: 'fish,folder', zsh: 'files-/' },
   { line: 'check --manifests two', bash: '', zsh: 'files-/' },
   { line: 'serve -p ""', bash: '', zsh: '' },
-  { line: 'status -o ""', bash: 'json', zsh: 'json' },
+  { line: 'status -o ""', bash: 'json,table,wide,yaml', zsh: 'json,table,wide,yaml' },
   { line: 'completion z', bash: 'zsh' },
   { line: 'fqdn cache c', bash: 'clean' },
   { line: 'query +sub', bash: '+subnet=' },
@@ -70,7 +70,7 @@ t.test('bash completes a word', needs('bash'), async (t) => {
   const lines = CASES.map(({ line }) => line)
   // As bash splits FLAG=VALUE.
   const more = ['status -o =', 'status -o = j', 'serve -conf = fo']
-  const want = [...CASES.map(({ bash }) => bash), 'json', 'json', 'folder']
+  const want = [...CASES.map(({ bash }) => bash), 'json,table,wide,yaml', 'json', 'folder']
   const got = await complete('bash', BASH, [...lines, ...more])
   t.strictSame(got.map(sorted), want)
 })
@@ -78,7 +78,7 @@ t.test('bash completes a word', needs('bash'), async (t) => {
 t.test('zsh completes a value', needs('zsh'), async (t) => {
   const cases = CASES.flatMap(({ line, zsh }) => (zsh === undefined ? [] : [{ line, zsh }]))
   const lines = [...cases.map(({ line }) => line), 'status -o=j', 'serve -conf=f']
-  const want = [...cases.map(({ zsh }) => zsh), 'json', 'files']
+  const want = [...cases.map(({ zsh }) => zsh), 'json,table,wide,yaml', 'files']
   const got = await complete('zsh', ZSH, lines)
   t.strictSame(got.map(sorted), want)
 })

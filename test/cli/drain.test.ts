@@ -130,7 +130,12 @@ for (const [name, command, args, want] of [
   ],
   ['undrain without a selector', runUndrain, [], /^the selector or the id is missing/],
   ['drains with a selector', runDrains, ['site:b'], /^drains takes no selector: site:b$/],
-  ['an unknown output', runDrains, ['-o', 'yaml'], /^-o must be json, got yaml$/],
+  [
+    'an unknown output',
+    runDrains,
+    ['-o', 'yml'],
+    /^invalid value yml for -o: must be table, wide, json or yaml; did you mean yaml\?$/,
+  ],
 ] as const) {
   t.test(`refused: ${name}`, async (t) => {
     const got = await stage(t).run(command, ...args)

@@ -66,7 +66,12 @@ for (const [name, conf, args, want] of [
   ['an invalid name', 'Corefile', ['a..b', ...CLIENT], /^invalid name: "a\.\.b"$/],
   ['an unknown type', 'Corefile', [A, 'FOO', ...CLIENT], /^unknown record type: "FOO"$/],
   ['an invalid seed', 'Corefile', [A, ...CLIENT, '--seed', 'x'], /^--seed is not a number/],
-  ['an unknown output', 'Corefile', [A, ...CLIENT, '-o', 'yaml'], /^-o must be json or text/],
+  [
+    'an unknown output',
+    'Corefile',
+    [A, ...CLIENT, '-o', 'text'],
+    /^invalid value text for -o: must be table/,
+  ],
   ['no Corefile', 'nowhere', [A, ...CLIENT], /^cannot read Corefile/],
   ['records of a cluster', 'cluster', [A, ...CLIENT], /records of a cluster.*with --records/],
   ['no dump', 'Corefile', [A, ...CLIENT, '--records', '/none'], /^\/none: cannot be read/],

@@ -6,7 +6,7 @@ const COMMAND_LIST =
   'the commands are serve, check, geo, what-if, operator, node, fqdn, query, explain, status, health, drain, undrain, drains, demo, completion, help'
 
 const EXPLAIN_USAGE =
-  'usage: sextant explain NAME [TYPE] --client ADDR | --subnet CIDR [@SERVER] [-conf FILE] [--records FILE] [--seed N] [-o json]'
+  'usage: sextant explain NAME [TYPE] --client ADDR | --subnet CIDR [@SERVER] [-conf FILE] [--records FILE] [--seed N] [-o FORMAT]'
 
 const CASES: readonly { args: readonly string[]; code: number; out?: RegExp; error?: string }[] = [
   { args: ['foo'], code: 1, error: `"foo" is not a command: ${COMMAND_LIST}` },
@@ -78,7 +78,7 @@ const CASES: readonly { args: readonly string[]; code: number; out?: RegExp; err
     args: ['fqdn', 'cache', 'lst'],
     code: 1,
     error:
-      'use: sextant fqdn cache list [-e ID] [-p PATTERN] [-s SOURCE] [-o json], sextant fqdn cache clean [-f] [-p PATTERN], sextant fqdn names; did you mean cache list?',
+      'use: sextant fqdn cache list [-e ID] [-p PATTERN] [-s SOURCE] [-o FORMAT], sextant fqdn cache clean [-f] [-p PATTERN], sextant fqdn names [-o FORMAT]; did you mean cache list?',
   },
   { args: ['completion'], code: 1, error: 'use: sextant completion bash|zsh|fish' },
   { args: ['completion', 'bash'], code: 0, out: /^complete -F _sextant sextant$/m },

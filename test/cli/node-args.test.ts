@@ -68,11 +68,10 @@ t.test('faults of the arguments', async (t) => {
     [[], /^use: sextant fqdn/],
     [['cache'], /^use: /],
     [['cache', 'list', '-s', 'x'], /-s must be lookup or connection: x/],
-    [['cache', 'list', '-o', 'yaml'], /-o must be json: yaml/],
+    [['cache', 'list', '-o', 'text'], /^invalid value text for -o/],
     [['cache', 'list', 'x'], /extra command line arguments: \[x\]/],
     [['cache', 'clean', '-e', 'a'], /not defined: -e/],
-    // It prints JSON in any case.
-    [['names', '-o', 'json'], /not defined: -o/],
+    [['names', '-s', 'lookup'], /not defined: -s/],
   ]
   for (const [argv, want] of fqdn) t.match(scanFqdnArgs(argv), want)
   t.match(scanFqdnArgs(['cache', 'list', '-e', 'a/b', '-p', '*.x', '-s', 'lookup', '-o', 'json']), {
@@ -80,7 +79,7 @@ t.test('faults of the arguments', async (t) => {
     endpoint: 'a/b',
     pattern: '*.x',
     source: 'lookup',
-    isJson: true,
+    format: 'json',
   })
   t.match(scanFqdnArgs(['cache', 'clean', '-f']), { action: 'clean', isForced: true })
   t.match(scanFqdnArgs(['names', '--socket', '/s']), { action: 'names', socket: '/s' })

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'
 import { LineBuffer, printLine } from '../../src/base/telemetry/lines.ts'
-import { printJson } from '../../src/cli/output.ts'
+import { printData } from '../../src/cli/data-format.ts'
+import { composeLine, type Line } from '../../src/cli/tones.ts'
 
 t.test('JSON of any length is printed whole', (t) => {
   const printed: string[] = []
@@ -11,7 +12,8 @@ t.test('JSON of any length is printed whole', (t) => {
   }
   const lines = new LineBuffer({ isBusy: () => false, write }, () => {})
   const data = { names: Array.from({ length: 50_000 }, (_, i) => `name${i}.example.com.`) }
-  printJson({ print: (line) => printLine(lines, line) }, data)
+  const print = (line: Line): void => printLine(lines, composeLine(line, false))
+  printData({ print }, 'json', { data: () => data, table: () => [] })
   lines.flush()
   t.same(JSON.parse(printed.join('')), data)
   t.end()

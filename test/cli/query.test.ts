@@ -89,6 +89,27 @@ async function run(
   return { code, out: out.join('\n'), err: err.join('\n') }
 }
 
+t.test('prints the answer as data', async (t) => {
+  const { port } = await startServer(t, (query) => [answer(query)])
+  const { code, out } = await run(port, 'www.example.org', '-o', 'json')
+  t.equal(code, 0)
+  t.match(JSON.parse(out), {
+    opcode: 'QUERY',
+    status: 'NOERROR',
+    question: { name: 'www.example.org.', class: 'IN', type: 'A' },
+    answer: [{ name: 'www.example.org.', ttl: 60, class: 'IN', type: 'A', data: '192.0.2.1' }],
+    authority: [],
+    server: `127.0.0.1#${port}`,
+    transport: 'UDP',
+    octets: 60,
+  })
+  t.match(await run(port, 'www.example.org', '-oyaml'), { code: 0, out: /^ {2}type: A$/m })
+  t.match(await run(port, 'example.org', 'AXFR', '-o', 'json'), {
+    code: 1,
+    err: '-o json is not possible with AXFR, which prints a zone file: remove it',
+  })
+})
+
 t.test('prints the answer as dig does', async (t) => {
   const { port } = await startServer(t, (query) => [answer(query)])
   const { code, out, err } = await run(port, 'www.example.org')

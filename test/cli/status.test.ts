@@ -86,6 +86,12 @@ t.test('a status as JSON', async (t) => {
   t.strictSame(JSON.parse(printed.join('\n')), STATUS)
 })
 
+t.test('a wide status has more columns', async (t) => {
+  const { printed } = await run('-o', 'wide', `@127.0.0.1:${await serve(t)}`)
+  t.ok(printed.some((line) => /^ZONE +NAME +TYPE +SET +STATE/.test(line)))
+  t.ok(printed.some((line) => /^HOST +ADDRESS .* HOLD-DOWN-UNTIL +REASON$/.test(line)))
+})
+
 t.test('text of records can not control the terminal', async (t) => {
   const notes = [{ plugin: 'kuadrant', text: 'a\u001b[2Jb' }]
   const { printed } = await run(
@@ -171,7 +177,7 @@ t.test('what can not be done is one line', async (t) => {
       argv: ['@localhost', '--token-file', join(directory, 'none')],
       error: /--token-file: ENOENT/,
     },
-    { argv: ['-o', 'yaml', '@localhost'], error: /-o must be json or table, got yaml/ },
+    { argv: ['-o', 'tabel', '@localhost'], error: /-o: must be .* did you mean table\?$/ },
     { argv: ['now'], error: /extra command line arguments: \[now\]/ },
     { argv: ['-x'], error: /flag provided but not defined: -x/ },
   ]

@@ -1,4 +1,5 @@
 import type { Output } from '../../src/cli/output.ts'
+import { composeLine } from '../../src/cli/tones.ts'
 import { lineBufferTo } from './line-buffer.ts'
 
 /** The output of a command that a test runs in its own process. */
@@ -17,7 +18,7 @@ export function recordOutput(directory = ''): RecordedOutput {
   }
   const output: Output = {
     lines: lineBufferTo(printed),
-    print: (line) => printed.push(short(line)),
+    print: (line) => printed.push(short(composeLine(line, false))),
     printError: (line) => errors.push(short(line)),
     flush: () => {},
   }

@@ -36,8 +36,13 @@ export function printMessage(message: Message): string {
   return `${lines.join('\n')}\n`
 }
 
+/** The names of the flags that are set, as dig prints them. */
+export function flagNames(flags: number): string[] {
+  return FLAG_NAMES.filter(([flag]) => (flags & flag) !== 0).map(([, name]) => name)
+}
+
 function printFlags(flags: number): string {
-  const names = FLAG_NAMES.filter(([flag]) => (flags & flag) !== 0).map(([, name]) => name)
+  const names = flagNames(flags)
   const mustBeZero = (flags & HeaderFlag.Z) === 0 ? '' : '; MBZ: 0x4'
   return names.join(' ') + mustBeZero
 }
