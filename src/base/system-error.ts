@@ -2,3 +2,9 @@
 export function isSystemError(error: unknown): error is Error & { readonly code: string } {
   return error instanceof Error && 'syscall' in error
 }
+
+/** Returns the message of an error. For a name with several addresses, each has an error, and the union no message. */
+export function reasonOf(error: unknown): string {
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error
+  return first instanceof Error ? first.message : String(first)
+}

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { reasonOf } from '../base/system-error.ts'
 import type { Timers } from '../base/timers.ts'
 import type { OvsdbRemote } from './remote.ts'
 
@@ -39,17 +40,11 @@ export async function openSocket(
       reject(new Error(fault))
     }
     const cancel = timers.after(CONNECT_MS, () => end(`no connection in ${CONNECT_MS / 1000} s`))
-    const onError = (error: Error): void => end(messageOf(error))
+    const onError = (error: Error): void => end(reasonOf(error))
     const onClose = (): void => end('the server closed the connection')
     const onOpen = (): void => end('')
     socket.on('error', onError).on('close', onClose).on(event, onOpen)
   })
-}
-
-/** A name with several addresses has one error for each, and then no message of its own. */
-function messageOf(error: Error): string {
-  const first: unknown = error instanceof AggregateError ? error.errors[0] : error
-  return first instanceof Error ? first.message : error.message
 }
 
 /** Returns how to open the socket, and the event that says that it is connected. */

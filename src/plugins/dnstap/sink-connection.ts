@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { reasonOf } from '../../base/system-error.ts'
 import type { Timers } from '../../base/timers.ts'
 import { ControlKind, ControlReader, composeControl } from './control-frame.ts'
 import type { SinkEndpoint } from './endpoint.ts'
@@ -38,7 +39,7 @@ export class SinkConnection {
     const event = endpoint.kind === 'tls' ? 'secureConnect' : 'connect'
     socket.on(event, () => socket.write(composeControl(ControlKind.Ready)))
     socket.on('data', (octets) => this.#receive(octets))
-    socket.on('error', (error) => this.#end(messageOf(error)))
+    socket.on('error', (error) => this.#end(reasonOf(error)))
     socket.on('close', () => this.#end('the sink closed the connection'))
     this.#socket = socket
     this.#cancel = timers.after(HANDSHAKE_MS, () => {
@@ -76,7 +77,7 @@ export class SinkConnection {
     try {
       for (const kind of this.#reader.read(octets)) this.#take(kind)
     } catch (error) {
-      this.#end(messageOf(error))
+      this.#end(reasonOf(error))
     }
   }
 
@@ -104,10 +105,4 @@ function openSocket(endpoint: SinkEndpoint, skipVerify: boolean): Socket {
   const { kind, host, port } = endpoint
   if (kind === 'tcp') return connect({ host, port, noDelay: true, keepAlive: true })
   return connectTls({ host, port, rejectUnauthorized: !skipVerify })
-}
-
-/** A name with several addresses has one error for each, and then no message of its own. */
-function messageOf(error: unknown): string {
-  const first: unknown = error instanceof AggregateError ? error.errors[0] : error
-  return first instanceof Error ? first.message : String(first)
 }
