@@ -1,6 +1,7 @@
 import t from 'tap'
+import { SharedValues } from '../../src/base/shared-values.ts'
 import { DROP, type Handler } from '../../src/plugin/handler.ts'
-import type { QueryTap } from '../../src/plugin/query-tap.ts'
+import { addTap, QUERY_TAP, type QueryTap } from '../../src/plugin/query-tap.ts'
 import type { Transaction } from '../../src/plugin/transaction.ts'
 import { wireQuery } from '../support/wire.ts'
 import { block, chain, open, out, says, start } from './server-fixture.ts'
@@ -55,4 +56,17 @@ t.test('queries of other blocks are not seen', async (t) => {
     await server.serve(open(server, wireQuery({ name })), out)
   }
   t.strictSame(tap.queries, [])
+})
+
+t.test('several taps of a block see the same', async (t) => {
+  const shared = new SharedValues()
+  const taps = [new CopyingTap(), new CopyingTap(), new CopyingTap()]
+  for (const tap of taps) addTap(shared, tap)
+  const { server } = start([block('example.org.', { tap: shared.find(QUERY_TAP) })])
+  const packet = wireQuery({ name: 'example.org', type: 16 })
+  const octets = await server.serve(open(server, packet), out)
+  for (const { queries, replies } of taps) {
+    t.strictSame(queries, [Buffer.from(packet)])
+    t.strictSame(replies, [Buffer.from(out.subarray(0, Number(octets)))])
+  }
 })

@@ -5,7 +5,7 @@ import type { Dispenser } from '../../corefile/dispenser.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
-import { QUERY_TAP } from '../../plugin/query-tap.ts'
+import { addTap } from '../../plugin/query-tap.ts'
 import { scanSinkEndpoint } from './endpoint.ts'
 import { EntryWriter, TEXT_OCTETS_MAX } from './entry.ts'
 import { ExtraText, otherFields } from './extra-text.ts'
@@ -46,7 +46,7 @@ export const dnstap: Directive = {
       parts.push(part)
     }
     slots.length = lines.length
-    c.block.shared.provide(QUERY_TAP, new Tap(lines, slots))
+    addTap(c.block.shared, new Tap(lines, slots))
     const collect = (): void => {
       slots.forEach((counts) => {
         for (const [i, endpoint] of names.entries()) {
