@@ -103,6 +103,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   bufsize: async () => (await import('./bufsize/setup.ts')).bufsize,
   bind: async () => (await import('./bind/setup.ts')).bind,
   debug: async () => (await import('./debug/setup.ts')).debug,
+  trace: async () => (await import('./trace/setup.ts')).trace,
   ready: async () => (await import('./ready/setup.ts')).ready,
   health: async () => (await import('./health/setup.ts')).health,
   prometheus: async () => (await import('./prometheus/setup.ts')).prometheus,
