@@ -4,6 +4,7 @@
 // ratios. The log is written to a file in the folder for temporary files, and cut after each load.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, openSync, rmSync, statSync, truncateSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -30,6 +31,9 @@ const WATCHERS = {
   json: { lines: 'log', args: ['-log-format', 'json'] },
   // Needs fstrm_capture, which is loaded too.
   dnstap: { lines: 'dnstap {SINK} full', args: [] },
+  // Needs a collector, which is this process.
+  trace: { lines: 'trace otlp 127.0.0.1:{COLLECTOR} {\nevery 100\n}', args: [] },
+  traceAll: { lines: 'trace otlp 127.0.0.1:{COLLECTOR}', args: [] },
 }
 const only = options.only.split(',').filter(Boolean)
 const chosen = Object.entries(WATCHERS).filter(
@@ -53,17 +57,27 @@ function startSink(socket) {
   process.on('exit', () => sink.kill())
 }
 
+/** Resolves to the port of a trace collector that discards what it gets. */
+async function startCollector() {
+  const collector = createServer((request, response) => {
+    request.resume().on('end', () => response.end('{}'))
+  })
+  await new Promise((resolve) => collector.listen(0, '127.0.0.1', resolve))
+  return collector.address().port
+}
+
 async function start(name, { lines, args }) {
   const [port, http] = [await freePort(), await freePort()]
   const corefile = join(directory, `Corefile.${name}`)
   const sink = join(directory, 'sink')
   if (lines.includes('{SINK}')) startSink(sink)
+  const collector = lines.includes('{COLLECTOR}') ? await startCollector() : 0
   const text = `${PLAIN_ZONE}:${port} {
     bind 127.0.0.1
     multisocket 1
     errors
     minimal
-    ${lines.replaceAll('{HTTP}', http).replaceAll('{SINK}', sink)}
+    ${lines.replaceAll('{HTTP}', http).replaceAll('{SINK}', sink).replaceAll('{COLLECTOR}', collector)}
     file ${directory}/zone ${PLAIN_ZONE}
 }
 `
