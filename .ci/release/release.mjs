@@ -6,16 +6,21 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { makeDebianPackages } from './debian-package.mjs'
 import { makeImages } from './image.mjs'
+import { makeLicences } from './licences.mjs'
 import { makeManifests } from './manifests.mjs'
 import { build, makePrograms, makeTree } from './program.mjs'
-import { digestOf, ReleaseError, run } from './run.mjs'
+import { ReleaseError, run } from './run.mjs'
 import { makeSboms } from './sbom.mjs'
+import { finish, takeKey } from './signature.mjs'
 import { makeTexts } from './texts.mjs'
 
 const root = resolve(fileURLToPath(import.meta.url), '../../..')
 
 /** Each writes files to `release.out`. `release.images` is what `makeImages` resolves to. */
-const MAKERS = [makeTarball, makeDebianPackages, makeSboms, makeManifests, makeTexts, makeNotes]
+const MAKERS = [
+  ...[makeTarball, makeDebianPackages, makeSboms, makeManifests, makeTexts, makeNotes],
+  makeLicences,
+]
 
 async function makeTarball({ tree, out }) {
   await run(tree, 'npm', 'pack', '--ignore-scripts', '--silent', '--pack-destination', out)
@@ -60,7 +65,9 @@ async function check(version, out) {
 }
 
 async function release(version, out) {
+  const key = takeKey()
   const notes = await check(version, out)
+  const commit = (await run(root, 'git', 'rev-parse', 'HEAD')).trimEnd()
   const epochSeconds = Number(await run(root, 'git', 'log', '-1', '--format=%ct'))
   // For programs that know it.
   process.env.SOURCE_DATE_EPOCH = String(epochSeconds)
@@ -69,13 +76,13 @@ async function release(version, out) {
   try {
     const tree = await makeTree(root, work)
     const programs = await makePrograms(root, tree, work, build(tree))
-    const made = { version, out, work, tree, epochSeconds, notes, programs }
-    const images = makeImages(made)
-    await Promise.all([images, ...MAKERS.map((make) => make({ ...made, images }))])
+    const own = { version, commit, out, work, tree, epochSeconds, notes, programs }
+    const images = makeImages(own)
+    const made = { ...own, images }
+    await Promise.all([images, ...MAKERS.map((make) => make(made))])
+    await finish(made, key)
     const files = (await readdir(out)).sort()
-    const lines = files.map(async (name) => `${await digestOf(join(out, name))}  ${name}\n`)
-    await writeFile(join(out, 'SHA256SUMS'), (await Promise.all(lines)).join(''))
-    console.log([...files, 'SHA256SUMS'].map((name) => join(out, name)).join('\n'))
+    console.log(files.map((name) => join(out, name)).join('\n'))
   } finally {
     await rm(work, { recursive: true, force: true })
   }

@@ -45,11 +45,19 @@ function ofImage(sbom, parts) {
 }
 
 function nodePart(version) {
-  const purl = `pkg:generic/node@${version}`
+  const purl = nodePurl(version)
   return { 'bom-ref': purl, type: 'application', name: 'node', version, purl }
 }
 
 function debianPart({ name, version, arch }) {
-  const purl = `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}?arch=${arch}`
+  const purl = debianPurl({ name, version, arch })
   return { 'bom-ref': purl, type: 'library', name, version, purl }
+}
+
+export function nodePurl(version) {
+  return `pkg:generic/node@${version}`
+}
+
+export function debianPurl({ name, version, arch }) {
+  return `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}?arch=${arch}`
 }

@@ -1,5 +1,6 @@
 // Long: it makes releases, and installs them.
 // Own process: it starts servers.
+import { generateKeyPairSync } from 'node:crypto'
 import {
   copyFileSync,
   cpSync,
@@ -27,6 +28,9 @@ import {
   unpackLayers,
 } from './made.ts'
 
+process.env.SEXTANT_RELEASE_KEY = String(
+  generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }),
+)
 const { version: VERSION } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const LABEL = 'org.opencontainers.image'
 /** The machine of an ELF file (octet 18) for AArch64. */
@@ -70,7 +74,26 @@ t.test('a release', needs(...RELEASE_TOOLS, 'skopeo', 'dig'), async (t) => {
     await runIn(out, 'sha256sum', '--check', '--strict', '--quiet', 'SHA256SUMS')
     const sums = readFileSync(file('SHA256SUMS'), 'utf8').trimEnd().split('\n')
     const listed = sums.map((line) => line.split('  ')[1])
-    t.strictSame([...listed, 'SHA256SUMS'].sort(), readdirSync(out).sort())
+    t.strictSame([...listed, 'SHA256SUMS', 'SHA256SUMS.sig'].sort(), readdirSync(out).sort())
+  })
+
+  t.test('states its commit, its images, and what they were made from', async (t) => {
+    const envelope = JSON.parse(readFileSync(file(`sextant-${VERSION}.intoto.jsonl`), 'utf8'))
+    const { subject, predicate } = JSON.parse(String(Buffer.from(envelope.payload, 'base64')))
+    const names = subject.map(({ name }: { name: string }) => name)
+    for (const name of [`sextant_${VERSION}_arm64.deb`, `sextant-node:${VERSION}`]) {
+      t.ok(names.includes(name), name)
+    }
+    const from = JSON.stringify(predicate.buildDefinition.resolvedDependencies)
+    t.match(from, (await runIn(tree, 'git', 'rev-parse', 'HEAD')).trim())
+    for (const purl of ['pkg:generic/node@24', 'pkg:deb/debian/libc6@']) t.match(from, purl)
+  })
+
+  t.test('lists licences', async (t) => {
+    const licences = readFileSync(file(`sextant-${VERSION}-licences.txt`), 'utf8')
+    for (const line of [/^yaml \S+: ISC$/m, /-mmdb \S+: CC0-1.0$/m, /^nftables /m]) {
+      t.match(licences, line)
+    }
   })
 
   t.test('has the changes of the version', async (t) => {
