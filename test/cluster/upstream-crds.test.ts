@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -7,8 +6,10 @@ import { CLUSTER_TEST_MS, Cluster, readCrd } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import { root } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { downloadModule } from './go-module.ts'
 
 const NAMESPACE = 'upstream'
+const ORACLES = join(root, 'test/cluster/oracles')
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const COLLECTION = `/apis/network.openshift.io/v1alpha1/namespaces/${NAMESPACE}/dnsnameresolvers`
 
@@ -30,7 +31,7 @@ t.setTimeout(CLUSTER_TEST_MS)
 
 t.test('our DNSNameResolver is that of OpenShift', needsCluster(), async (t) => {
   const cluster = await Cluster.start(t)
-  const folder = join(downloadModule('github.com/openshift/api'), 'network/v1alpha1')
+  const folder = join(downloadModule('github.com/openshift/api', ORACLES), 'network/v1alpha1')
   const suite: Suite = read(
     join(folder, 'tests/dnsnameresolvers.network.openshift.io/DNSNameResolver.yaml'),
   )
@@ -96,15 +97,6 @@ function named(object: { metadata?: object }): object {
 }
 
 /** Folder of a Go module in the version of test/cluster/oracles. */
-function downloadModule(path: string): string {
-  const printed = execFileSync('go', ['mod', 'download', '-json', path], {
-    cwd: join(root, 'test/cluster/oracles'),
-    encoding: 'utf8',
-  })
-  const { Dir } = JSON.parse(printed)
-  return Dir
-}
-
 function read(path: string) {
   return parse(readFileSync(path, 'utf8'))
 }
