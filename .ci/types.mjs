@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { dirname, join } from 'node:path'
 
 /** Written last, so that it is newer than the build. */
-const DONE = 'dist/types.done'
+const DONE = 'dist/types.tsbuildinfo'
 const BUILD = 'dist/build.tsbuildinfo'
 
 if (!existsSync(DONE) || statSync(DONE).mtimeMs <= statSync(BUILD).mtimeMs) {
