@@ -18,8 +18,8 @@ import { nodeAddresses } from './node-addresses.ts'
 interface HttpServerOptions {
   /** Answers one request. Must not throw. Called for one request of a connection at a time. */
   readonly answer: (request: IncomingMessage, response: ServerResponse) => void
-  /** Milliseconds from a request to the end of its reply, as the client reads it. */
-  readonly replyMsMax: number
+  /** Returns the milliseconds from a request to the end of its reply, as the client reads it. */
+  readonly replyMsMax: (request: IncomingMessage) => number
   /** Undefined = HTTP without TLS. */
   readonly tls?: TlsTexts | undefined
   /** True if `answer` refuses requests without a `Host` header. Otherwise, Node refuses them with an empty reply. */
@@ -179,7 +179,7 @@ export class HttpServer {
     }
     client.isBusy = true
     client.hasAsked = true
-    const deadline = setTimeout(() => socket.destroy(), this.#options.replyMsMax)
+    const deadline = setTimeout(() => socket.destroy(), this.#options.replyMsMax(request))
     response.once('close', () => {
       clearTimeout(deadline)
       client.isBusy = false

@@ -42,7 +42,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpListener> {
   let routes = byPath(options.routes)
   const server = new HttpServer({
     answer: (request, response) => void answer(routes, request, response, onError),
-    replyMsMax: REPLY_MS_MAX,
+    replyMsMax: ({ url }) => routes.get(splitUrl(url)[0])?.replyMsMax ?? REPLY_MS_MAX,
   })
   return {
     port: await server.listen(address, reusePortBinder),
@@ -59,7 +59,7 @@ async function answer(
   response: ServerResponse,
   onError: HttpOptions['onError'],
 ): Promise<void> {
-  const path = request.url?.split('?', 1)[0] ?? ''
+  const [path, query] = splitUrl(request.url)
   const route = routes.get(path)
   if (route === undefined) return send(response, NOT_FOUND)
   if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -67,11 +67,17 @@ async function answer(
     return send(response, NO_METHOD)
   }
   try {
-    send(response, await route.reply())
+    send(response, await route.reply(new URLSearchParams(query)))
   } catch (error) {
     onError(path, error)
     send(response, FAILED)
   }
+}
+
+/** Returns the path and the query of the target of a request. */
+function splitUrl(url = ''): [string, string] {
+  const at = url.indexOf('?')
+  return at === -1 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)]
 }
 
 function send(response: ServerResponse, { status, contentType, body }: HttpReply): void {

@@ -17,6 +17,7 @@ import type { CounterSlots } from '../../src/plugin/counter-slots.ts'
 import {
   type CheckHook,
   type DirectivePart,
+  type HttpEndpoint,
   type HttpReply,
   partsOf,
 } from '../../src/plugin/description.ts'
@@ -72,7 +73,7 @@ export class SetUp implements SetupContext {
   readonly checks: CheckHook[] = []
   /** What setups warned of, each behind its line. */
   readonly warnings: string[] = []
-  readonly endpoints = new Map<string, () => HttpReply | Promise<HttpReply>>()
+  readonly endpoints = new Map<string, HttpEndpoint['reply']>()
   readonly readiness: ReadinessCheck[] = []
   readonly statusReports: (() => StatusPart)[] = []
   readonly problemReports: ProblemReport[] = []
@@ -223,10 +224,11 @@ export class SetUp implements SetupContext {
     await this.stop()
   }
 
-  async get(endpoint: string): Promise<HttpReply> {
+  /** `query`: what follows the `?` of the URL. */
+  async get(endpoint: string, query = ''): Promise<HttpReply> {
     const handler = this.endpoints.get(endpoint)
     if (handler === undefined) throw new Error(`nothing at ${endpoint}`)
-    return handler()
+    return handler(new URLSearchParams(query))
   }
 
   /** The value that the metrics page shows for `series` (`name{a="b"}`); undefined if it isn't there. */

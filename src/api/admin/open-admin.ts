@@ -68,7 +68,7 @@ class AdminService {
     this.#guarded = guard(site)
     this.server = new HttpServer({
       answer: (request, response) => this.#handle(request, response),
-      replyMsMax: REPLY_MS_MAX,
+      replyMsMax: () => REPLY_MS_MAX,
       tls: site.certificate?.read(),
       checksHost: true,
     })

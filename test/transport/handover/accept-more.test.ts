@@ -133,7 +133,7 @@ t.test(
   'a client that ends a connection during the handshake of TLS leaves no socket',
   async (t) => {
     const { cert, key } = selfSigned('localhost')
-    const server = new HttpServer({ answer: () => {}, replyMsMax: 1000, tls: { cert, key } })
+    const server = new HttpServer({ answer: () => {}, replyMsMax: () => 1000, tls: { cert, key } })
     const binder = new ReusePortBinder(loadLibc(), false, () => {})
     let more = 0
     const port = await server.listen('127.0.0.1:0', {
