@@ -1,6 +1,6 @@
 import { LineBuffer, type OctetSink, printLine } from '../base/telemetry/lines.ts'
 import { escapeControls, logForm } from '../base/telemetry/log.ts'
-import { composeLine, hasColors, type Line } from './tones.ts'
+import { composeLine, composeScreen, hasColors, isScreen, type Line } from './tones.ts'
 
 /** The output of a command. */
 export interface Output {
@@ -13,6 +13,8 @@ export interface Output {
    * `isLogLine`: it is a finished log line.
    */
   printError(line: string, isLogLine?: boolean): void
+  /** Draws lines over those that it drew before; undefined = standard output is no terminal that can. */
+  readonly screen?: ((lines: readonly Line[]) => void) | undefined
   /** Writes what is buffered. Call it before the process ends. */
   flush(): void
 }
@@ -58,6 +60,12 @@ export function processOutput(isServer: boolean): ProcessOutput {
       lines.flush()
       process.stderr.write(`${isLogLine ? line : printFault(line, isServer)}\n`)
     },
+    screen: isScreen(stdout, process.env)
+      ? (drawn) => {
+          lines.flush()
+          stdout.write(composeScreen(drawn, stdout.rows, colors))
+        }
+      : undefined,
     flush: () => lines.flush(),
     written: () => new Promise((resolve) => stdout.write('', () => resolve())),
   }

@@ -1,20 +1,25 @@
 import { InputError } from '../base/errors.ts'
 import { ADMIN_FLAGS, type AdminArgs, isServer, scanAdminArgs } from './admin-args.ts'
-import { type CommandArgs, flagsOf, refuseWords, scanMixed } from './args.ts'
+import { type CommandArgs, flagsOf, isOn, refuseWords, scanMixed } from './args.ts'
 import { type DataFormat, FORMAT_FLAG, readFormat } from './data-format.ts'
 
 interface StatusArgs extends AdminArgs {
   readonly format: DataFormat
+  /** Print the status again when it changes. */
+  readonly watches: boolean
 }
 
 export const STATUS: CommandArgs = {
-  usage: 'status [@SERVER] [-conf FILE] [--token-file FILE] [--ca FILE] [-o FORMAT]',
+  usage: 'status [@SERVER] [-conf FILE] [--token-file FILE] [--ca FILE] [-o FORMAT] [--watch]',
   flags: [
     ...flagsOf(
       '-conf FILE | (./Corefile) | without @SERVER, or with @ alone: the Corefile of the server',
     ),
     ...ADMIN_FLAGS,
     ...FORMAT_FLAG,
+    ...flagsOf(
+      '--watch, -w | | print the status again when it changes, until the program is interrupted',
+    ),
   ],
 }
 
@@ -28,5 +33,5 @@ export function scanStatusArgs(argv: readonly string[]): StatusArgs {
   // Without `@SERVER`, the command queries the server of the Corefile.
   const admin = scanAdminArgs(rest.some(isServer) ? rest : ['@'], given)
   if (typeof admin === 'string') throw new InputError(undefined, admin)
-  return { ...admin!, format: readFormat(given) }
+  return { ...admin!, format: readFormat(given), watches: isOn(flags, 'watch') }
 }

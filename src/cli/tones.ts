@@ -19,12 +19,34 @@ export function toned(tone: Tone, text: string): Toned {
   return { text, tone }
 }
 
+interface Stream {
+  readonly isTTY?: boolean
+}
+
+type Environment = Readonly<NodeJS.ProcessEnv>
+
 /** True if colours may be written to a stream: it is a terminal, and the user did not refuse them (no-color.org). */
-export function hasColors(
-  { isTTY }: { readonly isTTY?: boolean },
-  { NO_COLOR, TERM }: Readonly<NodeJS.ProcessEnv>,
-): boolean {
-  return isTTY === true && (NO_COLOR ?? '') === '' && TERM !== 'dumb'
+export function hasColors(stream: Stream, env: Environment): boolean {
+  return isScreen(stream, env) && (env.NO_COLOR ?? '') === ''
+}
+
+/** True if a stream is a terminal whose cursor moves. */
+export function isScreen({ isTTY }: Stream, { TERM }: Environment): boolean {
+  return isTTY === true && TERM !== 'dumb'
+}
+
+/** CUP, EL and ED (ECMA-48 section 8.3), and DECAWM: without it, a long line ends at the edge. */
+const SCREEN = { home: '\x1b[H', endLine: '\x1b[K', endScreen: '\x1b[J' } as const
+const WRAP = { off: '\x1b[?7l', on: '\x1b[?7h' } as const
+
+/** Returns what draws lines from the top of a terminal with so many rows; 0 = unknown. */
+export function composeScreen(lines: readonly Line[], rows: number, colors: boolean): string {
+  const room = rows === 0 ? lines.length : Math.max(1, rows - 1)
+  const shown = lines.length <= room ? lines : lines.slice(0, room - 1)
+  const left = lines.length - shown.length
+  const more: readonly Line[] = left === 0 ? [] : [`and ${left} more lines`]
+  const drawn = [...shown, ...more].map((line) => `${composeLine(line, colors)}${SCREEN.endLine}\n`)
+  return `${WRAP.off}${SCREEN.home}${drawn.join('')}${SCREEN.endScreen}${WRAP.on}`
 }
 
 /** Returns a line with the control characters of its texts escaped, except tabs. `colors`: with its tones. */
