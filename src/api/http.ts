@@ -67,7 +67,8 @@ async function answer(
     return send(response, NO_METHOD)
   }
   try {
-    send(response, await route.reply(new URLSearchParams(query)))
+    const { accept = '' } = request.headers
+    send(response, await route.reply(new URLSearchParams(query), accept))
   } catch (error) {
     onError(path, error)
     send(response, FAILED)

@@ -105,11 +105,7 @@ async function listen(
 ): Promise<readonly HttpListener[]> {
   const metrics: Route = {
     path: '/metrics',
-    reply: async () => ({
-      status: 200,
-      contentType: registry.contentType,
-      body: await registry.print(),
-    }),
+    reply: async (_query, accept) => ({ status: 200, ...(await registry.page(accept)) }),
   }
   const probes: Route[] = [
     { path: '/healthz', reply: () => plain(200, 'ok') },

@@ -46,8 +46,8 @@ export interface HttpEndpoint {
   /** `:8080` or `127.0.0.1:8080`. */
   readonly address: string
   readonly path: string
-  /** Answers a GET. `query`: what follows the `?` of the URL. */
-  readonly reply: (query: URLSearchParams) => HttpReply | Promise<HttpReply>
+  /** Answers a GET. `query`: what follows the `?` of the URL. `accept`: the client's header Accept. */
+  readonly reply: (query: URLSearchParams, accept: string) => HttpReply | Promise<HttpReply>
   /** Milliseconds that `reply` and the client may take together; absent = 5000. */
   readonly replyMsMax?: number
 }

@@ -1,7 +1,11 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { UdpClient } from '../support/client.ts'
 import { ask } from '../support/dig.ts'
 import { getText } from '../support/get-text.ts'
-import { needs } from '../support/peer.ts'
+import { needs, run } from '../support/peer.ts'
+import { Prometheus } from '../support/prometheus.ts'
 import { freePort, startServer } from '../support/server.ts'
 import { TraceCollector } from '../support/trace-collector.ts'
 import { until } from '../support/until.ts'
@@ -63,5 +67,55 @@ t.test(
     server.process.kill('SIGTERM')
     t.equal(await server.exited(), 0)
     t.equal(collector.spans.length, 4)
+  },
+)
+
+t.test(
+  'Prometheus reads OpenMetrics, with the trace of a query',
+  needs('prometheus', 'promtool'),
+  async (t) => {
+    const collector = new TraceCollector(t)
+    const [tracer, http] = [await collector.listen(), await freePort()]
+    const server = await startServer(t, {
+      corefile: `z.example:{PORT} {
+      bind 127.0.0.1
+      prometheus 127.0.0.1:${http} {
+        runtime_metrics
+      }
+      trace 127.0.0.1:${tracer} {
+        zipkin_max_batch_interval 50ms
+      }
+      errors
+      cache
+      file zone
+    }`,
+      files: { zone: ZONE },
+    })
+    const client = await UdpClient.connect(server.port)
+    await client.ask({ name: 'ns.z.example', type: 'A' })
+    client.close()
+    await until(() => collector.spans.length > 0, 'a span')
+    const prometheus = await Prometheus.start(t, { dns: `127.0.0.1:${http}` })
+    const up = ['up', '', 'up == 1', ''] as const
+    const name = 'coredns_dns_request_duration_seconds_bucket'
+    const durations = ['durations', '', `${name}{le="+Inf",zone="z.example."} > 0`, ''] as const
+    await prometheus.fills([up, durations])
+    let exemplars = await prometheus.exemplars(name)
+    await until(async () => {
+      exemplars = await prometheus.exemplars(name)
+      return exemplars.length > 0
+    }, 'an exemplar')
+    const traces = new Set(collector.spans.map(({ traceId }) => traceId))
+    t.ok(traces.has(exemplars[0]!.labels.trace_id ?? ''))
+
+    const url = `http://127.0.0.1:${http}/metrics`
+    const { text: plain } = await getText(url)
+    t.notMatch(plain, /trace_id|# EOF/)
+    const page = join(server.directory, 'page')
+    writeFileSync(page, plain)
+    const { code, stderr } = await run('sh', ['-c', 'promtool check metrics < "$0"', page])
+    // It has nothing against the format. CoreDNS's names and texts are not always those that it recommends.
+    t.notMatch(stderr, /error/i)
+    t.not(code, 1, stderr)
   },
 )

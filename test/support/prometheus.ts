@@ -48,6 +48,7 @@ export class Prometheus {
         `--config.file=${config}`,
         `--storage.tsdb.path=${join(directory, 'data')}`,
         `--web.listen-address=127.0.0.1:${port}`,
+        '--enable-feature=exemplar-storage',
       ],
       { stdio: 'ignore' },
     )
@@ -76,6 +77,16 @@ export class Prometheus {
     await until(areFull, 'data in each panel').catch((error: Error) => {
       throw new Error(`${error.message}: ${empty.map(([title]) => title).join(', ')}`)
     })
+  }
+
+  /** Labels and value of each example that Prometheus has for a query. */
+  async exemplars(query: string): Promise<{ labels: Record<string, string>; value: string }[]> {
+    const times = `start=${Date.now() / 1000 - 600}&end=${Date.now() / 1000 + 600}`
+    const { text } = await getText(
+      `${this.#url}/api/v1/query_exemplars?query=${encodeURIComponent(query)}&${times}`,
+    )
+    type Series = { exemplars: { labels: Record<string, string>; value: string }[] }
+    return (JSON.parse(text) as { data: Series[] }).data.flatMap(({ exemplars }) => exemplars)
   }
 
   async #hasData(query: string): Promise<boolean> {

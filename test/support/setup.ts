@@ -224,11 +224,11 @@ export class SetUp implements SetupContext {
     await this.stop()
   }
 
-  /** `query`: what follows the `?` of the URL. */
-  async get(endpoint: string, query = ''): Promise<HttpReply> {
+  /** `query`: what follows the `?` of the URL. `accept`: the header Accept. */
+  async get(endpoint: string, { query = '', accept = '' } = {}): Promise<HttpReply> {
     const handler = this.endpoints.get(endpoint)
     if (handler === undefined) throw new Error(`nothing at ${endpoint}`)
-    return handler(new URLSearchParams(query))
+    return handler(new URLSearchParams(query), accept)
   }
 
   /** The value that the metrics page shows for `series` (`name{a="b"}`); undefined if it isn't there. */

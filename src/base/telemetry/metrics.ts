@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import type * as Prom from 'prom-client'
 import { type BulkAdder, BulkHistogram } from './bulk-histogram.ts'
+import type { MetricFamily } from './open-metrics.ts'
 
 /** Label values by label name. */
 type Labels = Readonly<Record<string, string | number>>
@@ -83,8 +84,18 @@ export class MetricsRegistry {
     return this.#load().registry.metrics()
   }
 
-  get contentType(): string {
-    return this.#load().registry.contentType
+  /** The page for a client. `accept`: its header Accept. With OpenMetrics, the page has exemplars. */
+  async page(accept: string): Promise<{ readonly contentType: string; readonly body: string }> {
+    const { registry } = this.#load()
+    const { OPEN_METRICS_TYPE, prefersOpenMetrics, printOpenMetrics } = await import(
+      './open-metrics.ts'
+    )
+    if (!prefersOpenMetrics(accept)) {
+      return { contentType: registry.contentType, body: await this.print() }
+    }
+    for (const collect of this.#collectors) collect()
+    const families = await Promise.all(registry.getMetricsAsArray().map(readFamily))
+    return { contentType: OPEN_METRICS_TYPE, body: printOpenMetrics(families) }
   }
 
   #load(): { readonly prom: typeof Prom; readonly registry: Prom.Registry } {
@@ -95,6 +106,13 @@ export class MetricsRegistry {
     }
     return this.#loaded
   }
+}
+
+/** prom-client's own printer of OpenMetrics changes the names of metrics for good. */
+async function readFamily(metric: Prom.MetricObject): Promise<MetricFamily> {
+  const own: unknown = metric
+  if (own instanceof BulkHistogram) return own.getForPromString()
+  return (own as { get(): Promise<MetricFamily> }).get()
 }
 
 /** For callers that set up directives and export no metrics: makes none, and loads nothing. */
@@ -123,6 +141,7 @@ const NONE: Counter & Gauge & Histogram & BulkAdder = {
   reset() {},
   observe() {},
   add() {},
+  addExemplar() {},
 }
 
 export const NO_METRICS: MetricsRegistry = new NoMetrics()

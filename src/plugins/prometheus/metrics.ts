@@ -5,6 +5,7 @@ import { PROTOCOL_NAMES } from '../../dns/message/query.ts'
 import type { SlotLabels } from '../../plugin/counter-slots.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import type { DroppedCounters, ServerCounters } from '../../plugin/server-counters.ts'
+import type { TracedDuration, TracedDurations } from '../../plugin/traced-durations.ts'
 import { LossMetrics } from './losses.ts'
 import {
   FAMILIES,
@@ -26,7 +27,7 @@ const SLOT = ['server', 'zone', 'view']
 const DROPPED = { zone: 'dropped', view: '' }
 
 /** The metrics of CoreDNS's server, made from the counters of handlers. */
-export class DnsMetrics {
+export class DnsMetrics implements TracedDurations {
   readonly #requests
   readonly #dnssecOk
   readonly #responses
@@ -104,6 +105,10 @@ export class DnsMetrics {
         this.#responseOctets.add({ ...labels, proto }, sent.buckets, sent.sum)
       })
     })
+  }
+
+  addTraced({ labels, seconds, traceId, atMs }: TracedDuration): void {
+    this.#seconds.addExemplar({ ...labels }, seconds, traceId, atMs)
   }
 
   #takeRequests({ counts, dnssecOk }: TakenCounts, labels: SlotLabels): void {

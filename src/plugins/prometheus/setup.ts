@@ -6,6 +6,7 @@ import type { Description, HttpReply } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import { SERVER_COUNTERS } from '../../plugin/server-counters.ts'
+import { TRACED_DURATIONS } from '../../plugin/traced-durations.ts'
 import { DnsMetrics } from './metrics.ts'
 import { exportProblems } from './problem-metrics.ts'
 import { RuntimeMetrics, showProcess } from './process-metrics.ts'
@@ -34,10 +35,10 @@ export const prometheus: Directive = {
     })
     // The next instance exports its own plugins at the next scrape.
     const stop = (): void => metrics.showEnabled(c.block, false)
-    const page = async (): Promise<HttpReply> => {
-      const body = await c.metrics.print()
-      return { status: 200, contentType: c.metrics.contentType, body }
+    const page = async (_query: URLSearchParams, accept: string): Promise<HttpReply> => {
+      return { status: 200, ...(await c.metrics.page(accept)) }
     }
+    c.block.shared.provide(TRACED_DURATIONS, metrics)
     return [
       { handler: link, seesNotify: true },
       exporting,

@@ -4,6 +4,7 @@ import { printRcode, printType } from '../../dns/iana/index.ts'
 import { PROTOCOL_NAMES } from '../../dns/message/query.ts'
 import { printName } from '../../dns/name/name.ts'
 import { type AddressFamily, printAddress } from '../../dns/text/address.ts'
+import type { SlotLabels } from '../../plugin/counter-slots.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 
 /*
@@ -107,11 +108,9 @@ function putText(octets: Buffer, at: number, text: string): number {
 }
 
 /** A sampled query. */
-interface TracedQuery {
+export interface TracedQuery {
   readonly span: Span
-  readonly server: string
-  readonly zone: string
-  readonly view: string
+  readonly labels: SlotLabels
 }
 
 /** Octets of the entry at `at`. */
@@ -147,7 +146,7 @@ export function readEntry(entries: Buffer, at: number): TracedQuery {
     local: readEndpoint(entries, at + LOCAL, at + LOCAL_PORT, entries[at + LOCAL_FAMILY]!),
     remote,
   }
-  return { span, server, zone, view }
+  return { span, labels: { server, zone, view } }
 }
 
 function readTexts(entries: Buffer, start: number): string[] {

@@ -3,7 +3,8 @@ import type { SpanExporter } from '../../base/telemetry/spans/span-exporter.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { addTap } from '../../plugin/query-tap.ts'
-import { ENTRY_OCTETS_MAX, octetsOf, readEntry } from './entry.ts'
+import { TRACED_DURATIONS } from '../../plugin/traced-durations.ts'
+import { ENTRY_OCTETS_MAX, octetsOf, readEntry, type TracedQuery } from './entry.ts'
 import { Sampler } from './sampler.ts'
 import { scanTrace, type TraceSettings } from './settings.ts'
 import { TraceIdLink, TraceIds } from './trace-ids.ts'
@@ -104,9 +105,16 @@ class SpanOutput {
     const exporter = this.#exporter
     for (let at = 0; at < entries.length; at += octetsOf(entries, at)) {
       if (exporter === undefined) this.lose(1)
-      else if (exporter.hasRoom) exporter.add(readEntry(entries, at).span)
+      else if (exporter.hasRoom) this.#export(exporter, readEntry(entries, at))
       else exporter.lose(1)
     }
+  }
+
+  #export(exporter: SpanExporter, { span, labels }: TracedQuery): void {
+    exporter.add(span)
+    const { traceId, startMs, durationMs } = span
+    const traced = { labels, seconds: durationMs / 1000, traceId, atMs: startMs + durationMs }
+    this.#c.block.shared.find(TRACED_DURATIONS)?.addTraced(traced)
   }
 
   lose(spans: number): void {

@@ -51,7 +51,7 @@ t.test('makes one profile at a time, of this thread', async (t) => {
   const c = new SetUp(pprof, 'pprof', undefined, { timers })
   const index = await c.get('localhost:6053/debug/pprof/')
   t.match(index, { status: 200, body: /^threads: main\n/ }, 'no data thread here')
-  const profile = c.get(CPU, 'seconds=60')
+  const profile = c.get(CPU, { query: 'seconds=60' })
   await until(() => timers.count === 1, 'the wait')
   t.match(await c.get(HEAP), { status: 503, body: /^another profile is being made/ })
   await timers.advance(59_999)
@@ -63,7 +63,7 @@ t.test('makes one profile at a time, of this thread', async (t) => {
   t.equal(nodes[0].callFrame.functionName, '(root)')
   t.ok(endTime > startTime)
 
-  const heap = c.get(HEAP, 'thread=main&seconds=1')
+  const heap = c.get(HEAP, { query: 'thread=main&seconds=1' })
   await until(() => timers.count === 1, 'the wait')
   const kept = Array.from({ length: 100_000 }, (_, i) => ({ i }))
   await timers.advance(1000)
@@ -81,7 +81,7 @@ t.test('refuses what it cannot make', async (t) => {
     ['thread=0', /^thread must be one of main\n/],
     ['thread=', /^thread must be/],
   ] as const) {
-    t.match(await c.get(CPU, query), { status: 400, body: error }, query)
+    t.match(await c.get(CPU, { query }), { status: 400, body: error }, query)
   }
 })
 

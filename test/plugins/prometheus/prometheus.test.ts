@@ -2,6 +2,7 @@ import t from 'tap'
 import { VERSION } from '../../../src/base/version.ts'
 import { Rcode, RRType } from '../../../src/dns/iana/index.ts'
 import type { DroppedCounters } from '../../../src/plugin/server-counters.ts'
+import { TRACED_DURATIONS } from '../../../src/plugin/traced-durations.ts'
 import { prometheus } from '../../../src/plugins/prometheus/setup.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { answering, lonelyServer, transaction } from '../../support/transaction.ts'
@@ -92,6 +93,27 @@ t.test('sizes and times are in the first bucket that holds them', async (t) => {
   t.equal(await count(seconds, '0.0005'), 8)
   t.equal(await count(seconds, '8.192'), 9)
   t.equal(await count(seconds, '+Inf'), 10)
+})
+
+t.test('durations have their traces, in OpenMetrics', async (t) => {
+  const setUp = new SetUp(prometheus, 'prometheus')
+  setUp.block.directives.push('file')
+  const handler = setUp.handler(answer(0, 'file'))
+  await setUp.start()
+  const tx = transaction({ name: 'a.example.org.', zone: 'example.org.', startedMs: 1 })
+  tx.finishedMs = 4
+  handler.serve(tx)
+  const labels = { server: 'dns://:53', zone: 'example.org.', view: '' }
+  const traced = { labels, seconds: 0.003, traceId: '0123', atMs: 5000 }
+  setUp.block.shared.find(TRACED_DURATIONS)!.addTraced(traced)
+  const [endpoint = ''] = setUp.endpoints.keys()
+  const { body, contentType } = await setUp.get(endpoint, {
+    accept: 'application/openmetrics-text',
+  })
+  t.match(contentType, /^application\/openmetrics-text; version=1.0.0/)
+  const bucket = `coredns_dns_request_duration_seconds_bucket{${SLOT},le="0.004"} 1`
+  t.match(body, `\n${bucket} # {trace_id="0123"} 0.003 5.000\n`)
+  t.match((await setUp.get(endpoint)).body, `\n${bucket}\n`)
 })
 
 t.test('zones, views and servers are kept apart', async (t) => {

@@ -100,6 +100,8 @@ export async function serve(
   }
   t.teardown(stop)
   await supervisor.start()
-  const metrics = async (): Promise<string> => (await routes[0]!.reply(new URLSearchParams())).body
+  const metrics = async (): Promise<string> => {
+    return (await routes[0]!.reply(new URLSearchParams(), '')).body
+  }
   return { port: dnsPort, lines, totals, metrics, stop }
 }
