@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ask } from '../support/dig.ts'
+import { control, SinkDouble } from '../support/dnstap-sink.ts'
 import { getText } from '../support/get-text.ts'
 import { needs, run } from '../support/peer.ts'
 import { freePort, startServer } from '../support/server.ts'
@@ -85,3 +86,47 @@ t.test(
     t.match(yaml, /version: Sextant-/)
   },
 )
+
+t.test('a sink that connects to the server', needs('dig', 'dnstap-read'), async (t) => {
+  const directory = temporaryDirectory(t)
+  const [socket, file] = [join(directory, 'sink'), join(directory, 'file')]
+  const server = await startServer(t, {
+    corefile: `z.example:{PORT} {
+      bind 127.0.0.1
+      multisocket 1
+      dnstap listen ${socket} full
+      file zone
+    }`,
+    files: { zone: ZONE },
+  })
+  await server.prints(/listening on/)
+  const sink = new SinkDouble(t)
+  sink.connect({ path: socket })
+  await server.prints(/connected to/)
+  await ask('dig', server.port, ['www.z.example', 'A'])
+  await until(() => sink.frames.length === 2, 'messages')
+  // The new instance has the socket, and sinks connect again.
+  server.process.kill('SIGUSR1')
+  await until(() => sink.closed === 1, 'the end of the connection')
+  sink.connect({ path: socket })
+  await server.prints(/connected to[\s\S]*connected to/)
+  await ask('dig', server.port, ['+tcp', 'ns.z.example', 'A'])
+  await until(() => sink.frames.length === 4, 'more messages')
+  server.process.kill('SIGTERM')
+  t.equal(await server.exited(), 0)
+  t.notOk(existsSync(socket))
+
+  const framed = sink.frames.flatMap((frame) => {
+    const length = Buffer.alloc(4)
+    length.writeUInt32BE(frame.length)
+    return [length, frame]
+  })
+  writeFileSync(file, Buffer.concat([control(2), ...framed, control(3, '')]))
+  const { stdout } = await run('dnstap-read', [file])
+  t.match(stdout.trim().split('\n'), [
+    / CQ 127.0.0.1:\d+ .* UDP \d+b www.z.example\/IN\/A$/,
+    / CR .* UDP \d+b www.z.example\/IN\/A$/,
+    / CQ .* TCP \d+b ns.z.example\/IN\/A$/,
+    / CR .* TCP \d+b ns.z.example\/IN\/A$/,
+  ])
+})

@@ -1,32 +1,21 @@
-import { hostname } from 'node:os'
+import type { InputError } from '../../base/errors.ts'
+import { lazyKey } from '../../base/shared-values.ts'
 import type { Counter, MetricsRegistry } from '../../base/telemetry/metrics.ts'
-import { PROGRAM, VERSION } from '../../base/version.ts'
-import type { Dispenser } from '../../corefile/dispenser.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { addTap } from '../../plugin/query-tap.ts'
-import { scanSinkEndpoint } from './endpoint.ts'
-import { EntryWriter, TEXT_OCTETS_MAX } from './entry.ts'
+import type { AcceptedSinks } from './accepted-sinks.ts'
+import { EntryWriter } from './entry.ts'
 import { ExtraText, otherFields } from './extra-text.ts'
-import type { SinkSettings, TapSink } from './sink.ts'
+import { type LineSettings, scanLine } from './line-settings.ts'
+import type { TapSink } from './sink.ts'
 import { OwnChannel, Tap, type TapLine } from './tap.ts'
 
-/** Of WRITEBUFFER and QUEUE, as in CoreDNS. */
-const WRITE_BUFFER_MAX = 1024
-const QUEUE_MAX = 4096
-const WRITE_BUFFER_OCTETS = 2 ** 20
-const QUEUE_MESSAGES = 10_000
-/** Messages over TCP may have 64 KiB each. */
-const QUEUE_OCTETS = 10 * 2 ** 20
+/** Endpoints on which a Corefile listens for sinks. */
+const LISTENED = lazyKey('endpoints of dnstap listen', () => new Set<string>())
 
-const PROPERTIES = ['identity', 'version', 'extra', 'skipverify']
-
-interface Settings extends SinkSettings {
-  readonly keepsMessages: boolean
-}
-
-/** `dnstap ENDPOINT [full] [WRITEBUFFER] [QUEUE] { … }`: sends queries and replies to a dnstap sink. */
+/** `dnstap [listen] ENDPOINT [full] [WRITEBUFFER] [QUEUE] { … }`: sends queries and replies to dnstap sinks. */
 export const dnstap: Directive = {
   name: 'dnstap',
   setup(c) {
@@ -37,6 +26,7 @@ export const dnstap: Directive = {
     const parts: DirectivePart[] = []
     while (c.dispenser.next()) {
       const settings = scanLine(c.dispenser)
+      if (settings.listens) claimEndpoint(c, settings)
       for (const field of otherFields(settings.extra)) {
         c.warn(`dnstap has no field ${field}: it is sent unchanged`, c.dispenser.position())
       }
@@ -79,85 +69,41 @@ function countersIn(metrics: MetricsRegistry): Counters {
   }
 }
 
+/** Throws InputError if another line listens on the endpoint. */
+function claimEndpoint(
+  { dispenser, shared }: SetupContext,
+  { endpoint, name }: LineSettings,
+): void {
+  const listened = shared.acquire(LISTENED)
+  const id = JSON.stringify(endpoint)
+  if (listened.has(id)) throw dispenser.error(`another dnstap listens on ${name}`)
+  listened.add(id)
+}
+
 function setUpLine(
   c: SetupContext,
-  settings: Settings,
+  settings: LineSettings,
   { sent, lost }: Counters,
 ): { readonly line: TapLine; readonly part: DirectivePart } {
   const { name: endpoint, keepsMessages } = settings
   const extra = new ExtraText(settings.extra, c.block.metadata)
-  let sink: TapSink | undefined
+  let sink: TapSink | AcceptedSinks | undefined
   const receive = (octets: Uint8Array): void => sink?.receive(octets)
   const channel = c.octetsToControl(receive) ?? new OwnChannel(receive)
   const writer = new EntryWriter(channel, c.clock, keepsMessages)
   const start = async (): Promise<void> => {
     // Data threads do not need it.
-    const { TapSink } = await import('./sink.ts')
-    sink = new TapSink(extra.isConstant ? settings : { ...settings, extra: '' }, {
-      log: c.log,
-      timers: c.timers,
-      seed: Math.floor(c.random() * 2 ** 32),
+    const { openLine } = await import('./open-line.ts')
+    sink = openLine(c, extra.isConstant ? settings : { ...settings, extra: '' }, {
       sent: (count) => sent.inc({ endpoint }, count),
       lost: (count) => lost.inc({ endpoint }, count),
     })
     sink.start()
   }
+  const check = async (): Promise<readonly InputError[]> => {
+    const { findTlsFault } = await import('./tls-files.ts')
+    return findTlsFault(settings.tls, c.block.root)
+  }
   const line = { writer, extra: extra.isConstant ? undefined : extra }
-  return { line, part: { start, stop: () => sink?.stop() } }
-}
-
-function scanLine(d: Dispenser): Settings {
-  const [name = '', full, writeBuffer = '1', queue = '1'] = d.remainingArgs(1, 4)
-  if (name === 'listen') throw d.error('dnstap cannot listen for sinks; name the socket of a sink')
-  const endpoint = scanSinkEndpoint(d, name)
-  if (full !== undefined && full !== 'full') {
-    throw d.error(`${JSON.stringify(full)} is not expected here; write full, or nothing`)
-  }
-  const queues = scanNumber(d, 'QUEUE', queue, QUEUE_MAX)
-  const settings = {
-    endpoint,
-    name,
-    keepsMessages: full !== undefined,
-    writeOctetsMax:
-      scanNumber(d, 'WRITEBUFFER', writeBuffer, WRITE_BUFFER_MAX) * WRITE_BUFFER_OCTETS,
-    queueMessagesMax: queues * QUEUE_MESSAGES,
-    queueOctetsMax: queues * QUEUE_OCTETS,
-    identity: hostname(),
-    version: `${PROGRAM}-${VERSION}`,
-    extra: '',
-    skipVerify: false,
-  }
-  d.eachProperty(() => {
-    const property = d.value()
-    switch (property) {
-      case 'identity':
-      case 'version':
-      case 'extra':
-        settings[property] = scanText(d, property)
-        return
-      case 'skipverify':
-        d.noArgs()
-        if (endpoint.kind !== 'tls') throw d.error('skipverify needs an endpoint with tls://')
-        settings.skipVerify = true
-        return
-      case 'tls':
-        throw d.error('tls is only for dnstap listen, which this version does not have')
-      default:
-        throw d.unknownProperty(property, PROPERTIES)
-    }
-  })
-  return settings
-}
-
-function scanText(d: Dispenser, property: string): string {
-  const text = d.onlyArg()
-  const octets = Buffer.byteLength(text)
-  if (octets <= TEXT_OCTETS_MAX) return text
-  throw d.error(`${property} has ${octets} octets; use at most ${TEXT_OCTETS_MAX}`)
-}
-
-function scanNumber(d: Dispenser, what: string, text: string, most: number): number {
-  const number = /^\d{1,4}$/.test(text) ? Number(text) : 0
-  if (number >= 1 && number <= most) return number
-  throw d.error(`${what} is ${JSON.stringify(text)}; use a number from 1 to ${most}`)
+  return { line, part: { start, check, stop: () => sink?.stop() } }
 }

@@ -1,9 +1,7 @@
-import { connect, type Socket } from 'node:net'
-import { connect as connectTls } from 'node:tls'
+import type { Socket } from 'node:net'
 import { reasonOf } from '../../base/system-error.ts'
 import type { Timers } from '../../base/timers.ts'
 import { ControlKind, ControlReader, composeControl } from './control-frame.ts'
-import type { SinkEndpoint } from './endpoint.ts'
 
 /** Longest time until the sink accepts, and until it has read everything at the end. */
 const HANDSHAKE_MS = 4000
@@ -16,8 +14,15 @@ interface ConnectionHooks {
   readonly onEnd: (reason: string) => void
 }
 
+/** A connection before the handshake. */
+export interface OpenedSocket {
+  readonly socket: Socket
+  /** The event after which it can be used; '' = now. */
+  readonly event: string
+}
+
 /**
- * A connection to a sink, which it opens (Frame Streams, bidirectional):
+ * A connection to a sink (Frame Streams, bidirectional), which either side has opened:
  *
  *     READY ─▶   ◀─ ACCEPT   START ─▶   data ─▶ …   STOP ─▶   ◀─ FINISH
  */
@@ -30,14 +35,14 @@ export class SinkConnection {
   #isOpen = false
   #isOver = false
 
-  constructor(endpoint: SinkEndpoint, skipVerify: boolean, timers: Timers, hooks: ConnectionHooks) {
+  constructor({ socket, event }: OpenedSocket, timers: Timers, hooks: ConnectionHooks) {
     this.#hooks = hooks
     this.#timers = timers
-    const socket = openSocket(endpoint, skipVerify)
     // The server must not wait for a sink when it ends.
     socket.unref()
-    const event = endpoint.kind === 'tls' ? 'secureConnect' : 'connect'
-    socket.on(event, () => socket.write(composeControl(ControlKind.Ready)))
+    const begin = (): void => void socket.write(composeControl(ControlKind.Ready))
+    if (event === '') begin()
+    else socket.on(event, begin)
     socket.on('data', (octets) => this.#receive(octets))
     socket.on('error', (error) => this.#end(reasonOf(error)))
     socket.on('close', () => this.#end('the sink closed the connection'))
@@ -98,11 +103,4 @@ export class SinkConnection {
     this.#socket.destroy()
     this.#hooks.onEnd(reason)
   }
-}
-
-function openSocket(endpoint: SinkEndpoint, skipVerify: boolean): Socket {
-  if (endpoint.kind === 'unix') return connect(endpoint.path)
-  const { kind, host, port } = endpoint
-  if (kind === 'tcp') return connect({ host, port, noDelay: true, keepAlive: true })
-  return connectTls({ host, port, rejectUnauthorized: !skipVerify })
 }

@@ -2,21 +2,18 @@ import { Backoff } from '../../base/backoff.ts'
 import { Random } from '../../base/random.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
 import type { Timers } from '../../base/timers.ts'
-import type { SinkEndpoint } from './endpoint.ts'
 import * as entries from './entry.ts'
 import { FrameEncoder, type FrameTexts, framesOf } from './frames.ts'
 import * as memory from './memory.ts'
-import { SinkConnection } from './sink-connection.ts'
+import { type OpenedSocket, SinkConnection } from './sink-connection.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { OCTETS } = entries
 const { entryOctets, entryWords, FRAMES_FULL_OCTETS, frameOctets } = memory
 
 export interface SinkSettings extends FrameTexts {
-  readonly endpoint: SinkEndpoint
-  /** As in the Corefile. */
+  /** For log lines. */
   readonly name: string
-  readonly skipVerify: boolean
   /** Most octets that are passed to the system and that the sink has not read. */
   readonly writeOctetsMax: number
   /** Most messages that wait for that, */
@@ -26,6 +23,10 @@ export interface SinkSettings extends FrameTexts {
 }
 
 interface SinkParts {
+  /** Opens a connection, or returns the one that the sink opened. */
+  readonly open: () => OpenedSocket
+  /** Called at the end of a connection that the sink opened; undefined = another one is opened. */
+  readonly onGone?: (() => void) | undefined
   readonly log: Logger
   readonly timers: Timers
   /** Seed of the waits between attempts. */
@@ -73,6 +74,7 @@ export class TapSink {
   #lost = 0
   /** The reason of the failure that was logged last; '' = the sink was connected since. */
   #fault = ''
+  #wasOpen = false
   #isStopping = false
   #stopped = (): void => {}
 
@@ -81,6 +83,11 @@ export class TapSink {
     this.#parts = parts
     this.#encoder = new FrameEncoder(settings)
     this.#backoff = new Backoff(new Random(parts.seed))
+  }
+
+  /** The sink accepts messages now. */
+  get isOpen(): boolean {
+    return this.#connection?.isOpen === true
   }
 
   start(): void {
@@ -219,8 +226,8 @@ export class TapSink {
   }
 
   #connect(): void {
-    const { endpoint, skipVerify } = this.#settings
-    this.#connection = new SinkConnection(endpoint, skipVerify, this.#parts.timers, {
+    const { open, timers } = this.#parts
+    this.#connection = new SinkConnection(open(), timers, {
       onOpen: () => this.#onOpen(),
       onEnd: (reason) => this.#onEnd(reason),
     })
@@ -228,6 +235,7 @@ export class TapSink {
 
   #onOpen(): void {
     this.#backoff.reset()
+    this.#wasOpen = true
     this.#fault = ''
     this.#parts.log.info(`connected to ${this.#settings.name}`, 'dnstap-connected')
     this.#flush()
@@ -237,7 +245,16 @@ export class TapSink {
     this.#connection = undefined
     this.#stopped()
     if (this.#isStopping) return
-    const { log, timers } = this.#parts
+    const { log, timers, onGone } = this.#parts
+    if (onGone !== undefined) {
+      // Any client could fill the log with connections that never were open.
+      if (this.#wasOpen) {
+        log.info(`connection to ${this.#settings.name} ended: ${reason}`, 'dnstap-disconnected')
+      }
+      void this.stop()
+      onGone()
+      return
+    }
     if (reason !== this.#fault) {
       const { name } = this.#settings
       log.warning(`no connection to ${name}, trying again: ${reason}`, 'dnstap-disconnected')

@@ -5,11 +5,11 @@ import type { Transaction } from '../../../src/plugin/transaction.ts'
 import { dnstap } from '../../../src/plugins/dnstap/setup.ts'
 import { DataChannel } from '../../../src/server/thread-channel.ts'
 import { selfSigned } from '../../support/certificate.ts'
+import { control, SinkDouble } from '../../support/dnstap-sink.ts'
 import { FakeTimers, NO_HOOKS, SetUp } from '../../support/setup.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { type Question, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
-import { control, SinkDouble } from './sink-double.ts'
 
 const REPLY = Buffer.from('0123456789abcdef')
 const [STOP, READY, START] = [3, 4, 2]

@@ -5,8 +5,8 @@ import { EntryWriter, OCTETS } from '../../../src/plugins/dnstap/entry.ts'
 import { FrameEncoder } from '../../../src/plugins/dnstap/frames.ts'
 import { entryOctets, entryWords, frameOctets } from '../../../src/plugins/dnstap/memory.ts'
 import { OwnChannel } from '../../../src/plugins/dnstap/tap.ts'
+import { readProtobuf } from '../../support/dnstap-sink.ts'
 import { transaction } from '../../support/transaction.ts'
-import { readProtobuf } from './sink-double.ts'
 
 let written: Uint8Array = new Uint8Array(0)
 const channel = new OwnChannel((octets) => {

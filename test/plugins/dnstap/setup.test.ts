@@ -19,8 +19,16 @@ t.test('bad arguments', async (t) => {
     { given: 'dnstap tcp://127.0.0.1:0', want: /use tcp:\/\/HOST:PORT/ },
     { given: 'dnstap tls://a.example:65536', want: /use tls:\/\/HOST:PORT/ },
     { given: 'dnstap tcp://[a.example]:6000', want: /use tcp:\/\/HOST:PORT/ },
-    { given: 'dnstap listen /tmp/s', want: /dnstap cannot listen for sinks/ },
     { given: 'dnstap /tmp/s {\ntls a b\n}', want: /Corefile:2 .*tls is only for dnstap listen/ },
+    { given: 'dnstap listen', want: /Wrong argument count/ },
+    { given: 'dnstap listen /tmp/s full 1 1 1', want: /Wrong argument count/ },
+    { given: 'dnstap listen /tmp/s {\ntls a b\n}', want: /tls is only for dnstap listen/ },
+    { given: 'dnstap listen tls://:1 {\ntls a\n}', want: /Wrong argument count/ },
+    { given: 'dnstap listen tls://:1', want: /:1 .*tls:\/\/ needs the property tls CERT KEY/ },
+    { given: 'dnstap listen /tmp/s {\nskipverify\n}', want: /skipverify needs an endpoint with/ },
+    { given: `dnstap listen /${'x'.repeat(99)}`, want: /with 100 octets; use at most 99/ },
+    { given: 'dnstap listen /tmp/s\ndnstap listen unix:///tmp/s', want: /another dnstap listens/ },
+    { given: 'dnstap tcp://:6000', want: /use tcp:\/\/HOST:PORT/ },
     { given: 'dnstap /tmp/s {\nskipverify\n}', want: /skipverify needs an endpoint with tls/ },
     { given: 'dnstap tls://a:1 {\nskipverify yes\n}', want: /Wrong argument count/ },
     { given: 'dnstap /tmp/s {\nidentity\n}', want: /Wrong argument count/ },
@@ -41,6 +49,9 @@ t.test('good arguments', async (t) => {
     'dnstap tcp://a.example:6000 full 1024 4096',
     'dnstap tls://[::1]:6000 full {\nskipverify\nidentity a\nversion b\nextra "c {/geoip/city}"\n}',
     'dnstap /tmp/s full\ndnstap tcp://127.0.0.1:6000',
+    'dnstap listen /tmp/s full',
+    'dnstap listen tcp://:6000 full 2 3\ndnstap listen tcp://[::1]:6000',
+    'dnstap listen tls://127.0.0.1:6000 {\ntls a b c\nskipverify\n}',
   ]
   for (const given of table) t.equal(setupError(dnstap, given), '', given)
 })

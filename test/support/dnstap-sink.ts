@@ -1,5 +1,9 @@
-import { createServer, type Server, type Socket } from 'node:net'
-import { createServer as createTlsServer } from 'node:tls'
+import { connect, createServer, type NetConnectOpts, type Server, type Socket } from 'node:net'
+import {
+  type ConnectionOptions,
+  connect as connectTls,
+  createServer as createTlsServer,
+} from 'node:tls'
 import type { Test } from 'tap'
 
 const CONTENT_TYPE = 'protobuf:dnstap.Dnstap'
@@ -47,6 +51,8 @@ export class SinkDouble {
   readonly controls: number[] = []
   readonly frames: Buffer[] = []
   readonly sockets: Socket[] = []
+  /** Connections that have ended. */
+  closed = 0
   readonly #server: Server
   readonly #behaviour: SinkBehaviour
 
@@ -71,6 +77,11 @@ export class SinkDouble {
     })
   }
 
+  /** Connects to a server that listens for sinks. */
+  connect(to: NetConnectOpts, tls?: ConnectionOptions): void {
+    this.#serve(tls === undefined ? connect(to) : connectTls({ ...to, ...tls }))
+  }
+
   close(): void {
     this.#server.close()
     for (const socket of this.sockets) socket.destroy()
@@ -88,6 +99,9 @@ export class SinkDouble {
     this.sockets.push(socket)
     let rest = Buffer.alloc(0)
     socket.on('error', () => {})
+    socket.on('close', () => {
+      this.closed++
+    })
     socket.on('data', (octets) => {
       rest = Buffer.concat([rest, octets])
       for (;;) {
