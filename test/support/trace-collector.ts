@@ -47,6 +47,8 @@ interface OtlpRequest {
   }[]
 }
 
+const UPGRADE = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'
+
 /** A trace collector, written apart from the code under test: Zipkin's API version 2, and OTLP in JSON. */
 export class TraceCollector {
   readonly spans: ReceivedSpan[] = []
@@ -54,8 +56,8 @@ export class TraceCollector {
   readonly batches: number[] = []
   /** All requests, also those that failed. */
   requests = 0
-  /** Status of replies; 0 = none, 'close' = the connection is closed. */
-  status: number | 'close' = 202
+  /** Status of replies; 0 = none, 'close' = the connection is closed, 'upgrade' = status 101. */
+  status: number | 'close' | 'upgrade' = 202
   reply = ''
   #server: Server
 
@@ -91,6 +93,7 @@ export class TraceCollector {
   #onRequest(url: string, chunks: Buffer[], response: ServerResponse): void {
     this.requests++
     if (this.status === 'close') response.destroy()
+    if (this.status === 'upgrade') response.socket?.write(UPGRADE)
     if (typeof this.status !== 'number' || this.status === 0) return
     response.statusCode = this.status
     if (this.status < 300) {

@@ -30,16 +30,20 @@ export class Poster {
     const options = { method: 'POST', headers, agent: this.#agent }
     const send = this.#url.protocol === 'https:' ? requestTls : request
     const sent = send(this.#url, options)
-    this.#cancel = (reason) => sent.destroy(new Error(reason))
-    const stopTimer = this.#timers.after(REPLY_MS, () => {
-      this.#cancel(`no reply in ${REPLY_MS / 1000} s`)
-    })
     sent.on('socket', (socket) => {
       this.#socket = socket
       if (!this.#keepsProcess) socket.unref()
     })
+    const stopTimer = this.#timers.after(REPLY_MS, () => {
+      this.#cancel(`no reply in ${REPLY_MS / 1000} s`)
+    })
     try {
       return await new Promise((resolve, reject) => {
+        this.#cancel = (reason) => {
+          // A request whose socket is closed reports no error, as after status 101.
+          reject(new Error(reason))
+          sent.destroy()
+        }
         sent.on('error', reject)
         sent.on('response', (response) => {
           readText(response).then(

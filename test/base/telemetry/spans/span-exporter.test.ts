@@ -124,6 +124,7 @@ t.test('collectors that fail, and recover', async (t) => {
     { status: 429, want: /status 429/ },
     { status: 'close', want: /socket hang up/ },
     { status: 0, want: /no reply in 5 s/ },
+    { status: 'upgrade', want: /no reply in 5 s/ },
   ] as const
   for (const { status, want } of table) {
     const of = await open(t)
@@ -162,12 +163,14 @@ t.test('spans that a collector refuses are lost', async (t) => {
 })
 
 t.test('the end does not wait for a collector that does not reply', async (t) => {
-  const of = await open(t)
-  of.collector.status = 0
-  add(of, 5)
-  await until(() => of.collector.requests === 1, 'a request')
-  const stopped = of.exporter.stop()
-  await of.timers.advance(1000)
-  await stopped
-  t.equal(of.lost, 5)
+  for (const status of [0, 'upgrade'] as const) {
+    const of = await open(t)
+    of.collector.status = status
+    add(of, 5)
+    await until(() => of.collector.requests === 1, `${status}: a request`)
+    const stopped = of.exporter.stop()
+    await of.timers.advance(1000)
+    await stopped
+    t.equal(of.lost, 5)
+  }
 })
