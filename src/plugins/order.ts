@@ -156,7 +156,8 @@ export const loadDirectives: LoadDirectives = async (blocks, corefile) => {
   const loaded = SUPPORTED_NAMES.filter((name) => names.has(name)).map(loadDirective)
   if (names.has('plugin')) {
     const { loadDeclared } = await import('./plugin/load.ts')
-    return [...(await Promise.all(loaded)), ...(await loadDeclared(blocks, corefile))]
+    // Of two directives with one name, the last one counts: the own `plugin` refuses the other one.
+    return [...(await loadDeclared(blocks, corefile)), ...(await Promise.all(loaded))]
   }
   return Promise.all(loaded)
 }

@@ -1,16 +1,21 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { InputError, type Position } from '../../base/errors.ts'
+import { reasonOf } from '../../base/system-error.ts'
 import { Dispenser } from '../../corefile/dispenser.ts'
 import type { ServerBlock } from '../../corefile/parser.ts'
-import type { Description } from '../../plugin/description.ts'
+import type { Description, DirectivePart } from '../../plugin/description.ts'
 import type { Directive } from '../../plugin/directive.ts'
 import { API_VERSION, PLUGIN_API, type Plugin, type PluginDirective } from './api.ts'
 import { type DeclaredDirective, scanDeclared } from './declared.ts'
 
 /** Conditions of `exports` in package.json that hold here. */
 const CONDITIONS: ReadonlySet<string> = new Set(['node', 'import', 'default'])
+
+/** Longest time for the module of a package: a reload, and the end of the server, wait for it. */
+const IMPORT_MS_MAX = 30_000
 
 /**
  * Loads the directives that blocks declare. One that cannot be loaded has a setup that throws the reason, with
@@ -19,6 +24,7 @@ const CONDITIONS: ReadonlySet<string> = new Set(['node', 'import', 'default'])
 export async function loadDeclared(
   blocks: readonly ServerBlock[],
   corefile: string,
+  importMsMax: number = IMPORT_MS_MAX,
 ): Promise<readonly Directive[]> {
   const declared = new Map<string, DeclaredDirective & { readonly position: Position }>()
   for (const { directives } of blocks) {
@@ -34,18 +40,19 @@ export async function loadDeclared(
     }
   }
   const folder = dirname(resolve(corefile === '' ? 'Corefile' : corefile))
-  return Promise.all([...declared.values()].map((one) => load(one, folder)))
+  return Promise.all([...declared.values()].map((one) => load(one, folder, importMsMax)))
 }
 
 async function load(
   { name, source, place, position }: DeclaredDirective & { readonly position: Position },
   folder: string,
+  importMsMax: number,
 ): Promise<Directive> {
   const fault = (message: string, cause?: unknown): InputError => {
     return new InputError(position, `npm package ${source} ${message}`, cause)
   }
   try {
-    const plugin = await importPlugin(source, folder, fault)
+    const plugin = await importPlugin(findModule(source, folder, fault), importMsMax, fault)
     const directive = attempt(() => plugin(PLUGIN_API, name), 'its default export', fault)
     if (typeof directive?.setup !== 'function') {
       throw fault('is no plug-in: its default export must return an object with a function setup')
@@ -70,10 +77,16 @@ function setUp(
   fault: Fault,
 ): Description {
   const description: unknown = attempt(() => directive.setup(c), 'its setup', fault)
-  if (typeof description === 'object' && description !== null && !('then' in description)) {
-    return description
-  }
-  throw fault('is no plug-in: its setup must return an object, and no promise')
+  const parts = Array.isArray(description) ? description : [description]
+  if (parts.every(isPart)) return parts
+  throw fault(
+    'is no plug-in: its setup must return an object or a list of them, and no promise; a handler is a function',
+  )
+}
+
+function isPart(part: unknown): part is DirectivePart {
+  if (typeof part !== 'object' || part === null || 'then' in part) return false
+  return !('handler' in part) || ['function', 'undefined'].includes(typeof part.handler)
 }
 
 /** Faults of the Corefile pass: they have their own place. */
@@ -82,11 +95,12 @@ function attempt<Result>(run: () => Result, what: string, fault: Fault): Result 
     return run()
   } catch (error) {
     if (error instanceof InputError) throw error
-    throw fault(`failed: ${what} threw ${error instanceof Error ? error.message : error}`, error)
+    throw fault(`failed: ${what} threw ${reasonOf(error)}`, error)
   }
 }
 
-async function importPlugin(source: string, folder: string, fault: Fault): Promise<Plugin> {
+/** Returns the path of the module of a package that is installed. */
+function findModule(source: string, folder: string, fault: Fault): string {
   const home = [folder, dirname(fileURLToPath(import.meta.url))]
     .flatMap(foldersAbove)
     .map((above) => join(above, 'node_modules', source))
@@ -94,14 +108,26 @@ async function importPlugin(source: string, folder: string, fault: Fault): Promi
   if (home === undefined) {
     throw fault(`is not installed: run npm install ${source} in ${folder}`)
   }
-  const entry = findEntry(home, fault)
+  return findEntry(home, fault)
+}
+
+async function importPlugin(entry: string, msMax: number, fault: Fault): Promise<Plugin> {
+  const end = new AbortController()
+  const late = setTimeout(msMax, undefined, { signal: end.signal }).then(() => {
+    throw new Error(`it did not end in ${msMax / 1000} s`)
+  })
   let loaded: { readonly default?: unknown }
   try {
-    loaded = await import(pathToFileURL(entry).href)
+    loaded = await Promise.race([import(pathToFileURL(entry).href), late])
   } catch (error) {
     // Node.js returns the same error for each later import.
-    const reason = error instanceof Error ? error.message : error
-    throw fault(`cannot be loaded: ${reason}; after a change of it, restart Sextant`, error)
+    throw fault(
+      `cannot be loaded: ${reasonOf(error)}; after a change of it, restart Sextant`,
+      error,
+    )
+  } finally {
+    late.catch(() => {})
+    end.abort()
   }
   if (typeof loaded.default !== 'function') {
     throw fault(`is no plug-in: ${entry} has no function as default export`)

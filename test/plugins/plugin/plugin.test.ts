@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { InputError } from '../../../src/base/errors.ts'
 import { parseCorefile } from '../../../src/corefile/parser.ts'
-import { declaredNames } from '../../../src/plugins/order.ts'
+import { declaredNames, loadDirectives } from '../../../src/plugins/order.ts'
 import { loadDeclared } from '../../../src/plugins/plugin/load.ts'
 import { declaringBeside } from '../../../src/plugins/plugin/setup.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
@@ -37,14 +37,14 @@ const about = (more: object) => JSON.stringify({ ...ABOUT, type: 'module', ...mo
 const GOOD = 'export default (_, name) => ({ setup: () => ({ note: () => name }) })'
 
 /** Loads `a`, which the Corefile in `directory` declares; returns what its setup throws. */
-async function load(directory: string, source: string): Promise<string> {
+async function load(directory: string, source: string, importMsMax?: number): Promise<string> {
   const text = `.:53 {\n plugin a ${source}\n a\n}\n`
   const blocks = parseCorefile(text, 'Corefile', {
     env: {},
     directiveNames: ['plugin'],
     declaredNames,
   })
-  const [directive] = await loadDeclared(blocks, join(directory, 'conf', 'Corefile'))
+  const [directive] = await loadDeclared(blocks, join(directory, 'conf', 'Corefile'), importMsMax)
   try {
     new SetUp(directive!, 'a')
     return ''
@@ -53,6 +53,15 @@ async function load(directory: string, source: string): Promise<string> {
     throw error
   }
 }
+
+t.test('a declaration does not replace a directive', async (t) => {
+  const packages = { a: { 'package.json': about({}), 'index.js': GOOD } }
+  const directory = t.testdir({ node_modules: packages })
+  const blocks = parseCorefile('.:53 {\n plugin plugin a\n}\n', 'Corefile', { env: {} })
+  const directives = await loadDirectives(blocks, join(directory, 'Corefile'))
+  const plugin = new Map(directives.map((one) => [one.name, one])).get('plugin')!
+  t.match(setupError(plugin, 'plugin plugin a'), /the name plugin is taken/)
+})
 
 t.test('packages', async (t) => {
   const packages: Record<string, { files: Record<string, string>; error: RegExp | '' }> = {
@@ -107,7 +116,29 @@ t.test('packages', async (t) => {
         'package.json': about({}),
         'index.js': 'export default () => ({ async setup() {} })',
       },
-      error: /its setup must return an object, and no promise$/,
+      error: /its setup must return an object or .*, and no promise;/,
+    },
+    handless: {
+      files: {
+        'package.json': about({}),
+        'index.js': 'export default () => ({ setup: () => [{ handler: 1 }] })',
+      },
+      error: /its setup must return an object .*a handler is a function$/,
+    },
+    listing: {
+      files: {
+        'package.json': about({}),
+        'index.js': 'export default () => ({ setup: () => [null] })',
+      },
+      error: /its setup must return an object/,
+    },
+    symbolic: {
+      files: { 'package.json': about({}), 'index.js': 'throw Symbol("no luck")' },
+      error: /cannot be loaded: Symbol\(no luck\);/,
+    },
+    endless: {
+      files: { 'package.json': about({}), 'index.js': 'await new Promise(() => {})' },
+      error: /cannot be loaded: it did not end in 0\.05 s;/,
     },
     refusing: {
       files: {
@@ -120,7 +151,7 @@ t.test('packages', async (t) => {
   const folders = Object.entries(packages).map(([name, { files }]) => [name, files])
   const directory = t.testdir({ conf: { node_modules: Object.fromEntries(folders) } })
   for (const [name, { error }] of Object.entries(packages)) {
-    const found = await load(directory, name)
+    const found = await load(directory, name, name === 'endless' ? 50 : undefined)
     if (error === '') t.equal(found, '', name)
     else t.match(found, error, name)
     // The error of a setup has the place of its own line.
