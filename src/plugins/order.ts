@@ -1,7 +1,5 @@
 import { InputError } from '../base/errors.ts'
-import { namedDirectives } from '../corefile/parser.ts'
 import type { Directive, LoadDirectives } from '../plugin/directive.ts'
-import { namesDeclared } from './plugin/declared.ts'
 
 /**
  * Every directive that a Corefile may contain, in the order of the chain: CoreDNS's plugin.cfg,
@@ -147,11 +145,10 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
 
 export const SUPPORTED_NAMES: readonly string[] = Object.keys(LOADERS)
 
-/** See `ParseOptions`. */
-export const declaredNames = namesDeclared
-
 /** Loads those directives that this version has, and those of npm packages. */
 export const loadDirectives: LoadDirectives = async (blocks, corefile) => {
+  // Commands that only list the directives read no Corefile.
+  const { namedDirectives } = await import('../corefile/parser.ts')
   const names = namedDirectives(blocks)
   const loaded = SUPPORTED_NAMES.filter((name) => names.has(name)).map(loadDirective)
   if (names.has('plugin')) {

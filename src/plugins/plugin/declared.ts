@@ -18,7 +18,7 @@ const PACKAGE = /^(?:@[a-z0-9-~][a-z0-9-._~]*\/)?[a-z0-9-~][a-z0-9-._~]*$/
 const PACKAGE_CHARACTERS_MAX = 214
 
 /** Returns the names that the lines `plugin` of a block declare, whether or not the rest of a line is valid. */
-export function namesDeclared(directives: ReadonlyMap<string, readonly Token[]>): string[] {
+export function declaredNames(directives: ReadonlyMap<string, readonly Token[]>): string[] {
   const d = new Dispenser(directives.get('plugin') ?? [])
   const names: string[] = []
   while (d.next()) names.push(...d.remainingArgs().slice(0, 1))
