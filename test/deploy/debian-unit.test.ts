@@ -43,3 +43,14 @@ t.test(`${UNIT} allows the calls of a server`, needs('systemd-analyze'), async (
   )
   t.match(unit, /^SystemCallErrorNumber=EPERM$/m, 'other calls fail, and do not end the process')
 })
+
+// Other versions rate other settings.
+const RATED_BY = /^systemd 252 /m
+
+t.test(`${UNIT} has the score that is stated`, needs('systemd-analyze'), async (t) => {
+  const { stdout: version } = await run('systemd-analyze', ['--version'])
+  if (!RATED_BY.test(version)) return t.comment(`not rated by ${version.split('\n')[0]}`)
+  const { stdout } = await run('systemd-analyze', ['security', '--offline=true', join(root, UNIT)])
+  const score = /exposure level for .*: ([\d.]+)/.exec(stdout)?.[1]
+  t.match(readFileSync(join(root, 'docs/how-to/install.md'), 'utf8'), `scores ${score} in`)
+})

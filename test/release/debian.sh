@@ -32,7 +32,7 @@ old=$(main)
 echo '# edited' >>/etc/sextant/Corefile
 systemctl reload sextant
 [ "$(main)" = "$old" ]
-/usr/lib/sextant/node /mnt/load-client.mjs app.k.example.com 127.0.0.1:1053:10:1 >load &
+/usr/lib/sextant/node /mnt/load-client.mjs app.k.example.com 127.0.0.1:1053:5:1 >load &
 load=$!
 install
 grep -q '^# edited' /etc/sextant/Corefile

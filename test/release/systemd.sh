@@ -7,7 +7,7 @@ group=$(mktemp -d /sys/fs/cgroup/sextant-test-XXXXXX)
 code=0
 # systemd moves all processes of the topmost group that it sees.
 sh -euc 'echo 0 >"$0/cgroup.procs"; exec "$@"' "$group" \
-  unshare --mount --pid --net --cgroup --ipc --uts --fork --kill-child sh -euc '
+  timeout --signal=KILL 500 unshare --mount --pid --net --cgroup --ipc --uts --fork --kill-child sh -euc '
 root=$1/root
 mkdir "$root"
 mount -t tmpfs tmpfs "$root"
@@ -52,5 +52,6 @@ exec env -i container=test PATH=/usr/sbin:/usr/bin:/sbin:/bin \
   chroot "$root" /lib/systemd/systemd --unit=script.service --log-target=journal --show-status=no </dev/null
 ' systemd.sh "$1" "$2" || code=$?
 cat "$1/output"
-find "$group" -depth -type d -exec rmdir {} +
+# What was killed may need a moment to end.
+until find "$group" -depth -type d -exec rmdir {} + 2>/dev/null; do sleep 0.1; done
 exit "$code"
