@@ -73,5 +73,6 @@ function linesOfYaml(data: object): readonly string[] {
     },
   })
   const text = document.toString({ lineWidth: 0, blockQuote: false })
-  return escapeFormatCharacters(text).trimEnd().split('\n')
+  // The last line already ends with a newline.
+  return escapeFormatCharacters(text).slice(0, -1).split('\n')
 }
