@@ -49,12 +49,16 @@ export async function startServer(options: EmbeddedOptions): Promise<EmbeddedSer
   await supervisor.start().catch((error) => {
     throw new Error(describe(error), { cause: error })
   })
+  let reloaded: Promise<unknown> = Promise.resolve()
   return {
     get addresses() {
       return supervisor.plans.map(({ host, port }) => ({ host, port }))
     },
     reload: async (next) => {
-      const fault = await reload(supervisor, source, next)
+      // One after the other: the supervisor reads the text later, and must not read that of another call.
+      const own = reloaded.then(() => reload(supervisor, source, next))
+      reloaded = own.catch(() => {})
+      const fault = await own
       if (fault !== '') throw new Error(fault)
     },
     stop: async () => {

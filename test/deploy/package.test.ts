@@ -47,8 +47,10 @@ const options: EmbeddedOptions = {
   onLog: (line) => lines.push(line),
 }
 const server: EmbeddedServer = await startServer(options)
-const bad = await server.reload('example.org {\\n whoareyou\\n}\\n').catch((error: Error) => error.message)
-await server.reload(block('example.net'))
+const [bad] = await Promise.all([
+  server.reload('example.org {\\n whoareyou\\n}\\n').catch((error: Error) => error.message),
+  server.reload(block('example.net')),
+])
 const missing = await startServer({ path: 'absent' }).catch((error: Error) => error.message)
 const addresses: readonly EmbeddedAddress[] = server.addresses
 console.log(JSON.stringify({ addresses, bad, missing, lines: lines.length > 0 }))
