@@ -4,8 +4,8 @@ import { systemTimers } from '../base/timers.ts'
 import { BYPASSES } from '../server/data/bypasses.ts'
 import { DataPlane, type DataPlaneParts } from '../server/data/data-plane.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
-import type { PacketDriver } from '../transport/driver.ts'
-import type { Listener, QueryHandler } from '../transport/exchange.ts'
+import type { PacketDriver, PacketListener } from '../transport/driver.ts'
+import type { QueryHandler } from '../transport/exchange.ts'
 import { ReusePortBinder } from '../transport/handover/reuse-port-binder.ts'
 import { chooseGrouping } from '../transport/udp/batch/grouping/choose-grouping.ts'
 import { loadLibc } from '../transport/udp/batch/libc.ts'
@@ -75,7 +75,7 @@ export class UdpService implements PacketDriver<ListenPlan> {
     throw new InputError(undefined, `${flag} requires batched UDP, but UDP is ${description}`)
   }
 
-  async open(plan: ListenPlan, handler: QueryHandler): Promise<Listener> {
+  async open(plan: ListenPlan, handler: QueryHandler): Promise<PacketListener<ListenPlan>> {
     this.choose()
     if (this.plane !== undefined) return this.plane.open(plan, handler)
     for (const name of Object.keys(BYPASSES)) {

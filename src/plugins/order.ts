@@ -105,6 +105,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   ready: async () => (await import('./ready/setup.ts')).ready,
   health: async () => (await import('./health/setup.ts')).health,
   pprof: async () => (await import('./pprof/setup.ts')).pprof,
+  shed: async () => (await import('./shed/setup.ts')).shed,
   prometheus: async () => (await import('./prometheus/setup.ts')).prometheus,
   admin: async () => (await import('./admin/setup.ts')).admin,
   rrl: async () => (await import('./rrl/setup.ts')).rrl,

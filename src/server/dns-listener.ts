@@ -89,7 +89,13 @@ async function openTransport(
   }
   if (driver.kind === 'packets') {
     const listener = await driver.open(plan, handlerOf(plan))
-    return { listener, use: (next) => listener.setHandler(handlerOf(next)) }
+    return {
+      listener,
+      use: (next) => {
+        listener.setHandler(handlerOf(next))
+        listener.setPlace?.(next)
+      },
+    }
   }
   const listener = await driver.open(plan, handlerOf(plan))
   return {

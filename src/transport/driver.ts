@@ -6,7 +6,7 @@ export const SERVED_SCHEMES = ['dns'] as const
 export type ServedScheme = (typeof SERVED_SCHEMES)[number]
 
 /** An address to serve. */
-interface ListenPlace {
+export interface ListenPlace {
   /** An IP address; '' = every address, IPv4 and IPv6. */
   readonly host: string
   /** 0 = any free port. */
@@ -20,11 +20,16 @@ interface DriverBase {
   readonly losses?: (() => Readonly<Record<string, number>>) | undefined
 }
 
+export interface PacketListener<P extends ListenPlace = ListenPlace> extends Listener {
+  /** Later packets have the settings of `place`. Its host and port are those of the listener. Absent = none change. */
+  setPlace?(place: P): void
+}
+
 /** Serves datagrams. `P`: what it has to know of an address. */
 export interface PacketDriver<P extends ListenPlace = ListenPlace> extends DriverBase {
   readonly kind: 'packets'
   /** Rejects with the system's error (EADDRINUSE, …) if the address can't be bound. */
-  open(place: P, handler: QueryHandler): Promise<Listener>
+  open(place: P, handler: QueryHandler): Promise<PacketListener<P>>
 }
 
 /** An address that serves connections. */

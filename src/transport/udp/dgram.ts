@@ -1,12 +1,13 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIP } from 'node:net'
+import type { SharedValues } from '../../base/shared-values.ts'
 import { Protocol } from '../../dns/message/query.ts'
 import { Drain } from '../drain.ts'
-import type { PacketDriver } from '../driver.ts'
-import { openHost } from '../driver.ts'
+import { type ListenPlace, openHost, type PacketDriver } from '../driver.ts'
 import type { Exchange, QueryHandler } from '../exchange.ts'
 import { parsePeerAddress } from '../peer-address.ts'
+import { ReplyStack, STACK_LOSSES, type StackLosses } from './reply-stack.ts'
 import {
   createUdpCounters,
   DRAIN_MS_DEFAULT,
@@ -19,28 +20,45 @@ import {
 /** Most replies that may wait in user space for the socket. More are dropped and counted. */
 const SEND_QUEUE_MAX = 1024
 
+/** An address, and what directives of its blocks set. */
+interface DgramPlace extends ListenPlace {
+  readonly address: string
+  readonly configs: readonly { readonly shared: SharedValues }[]
+}
+
+/** How replies wait for the socket in a stack; undefined = they wait in the queue of the socket. */
+interface StackOptions {
+  readonly server: string
+  readonly losses: StackLosses
+}
+
 /**
  * Opens a UDP socket over node:dgram and answers queries, one packet at a time, on any platform.
  * Rejects with the system's error (EADDRINUSE, …) if it can't be bound.
  */
-export function listenDgram(options: UdpOptions): Promise<UdpListener> {
+export function listenDgram(options: UdpOptions): Promise<UdpServer> {
   return openHost(options.host, (host) => open(options, host))
 }
 
 /** Serves UDP over node:dgram, one socket per address. */
 export function dgramDriver(
   options: Pick<UdpOptions, 'receiveBufferOctets' | 'sendBufferOctets'> = {},
-): PacketDriver {
+): PacketDriver<DgramPlace> {
   const counters = createUdpCounters()
   return {
     kind: 'packets',
     name: 'udp',
-    open: ({ host, port }, handler) => listenDgram({ ...options, host, port, handler, counters }),
+    open: async (place, handler) => {
+      const { host, port } = place
+      const server = await listenDgram({ ...options, host, port, handler, counters })
+      server.setPlace(place)
+      return server
+    },
     losses: () => ({ overloaded: counters.dropped, unsent: counters.sendErrors }),
   }
 }
 
-async function open(options: UdpOptions, host: string): Promise<UdpListener> {
+async function open(options: UdpOptions, host: string): Promise<UdpServer> {
   const socket = createSocket({
     type: isIP(host) === 6 ? 'udp6' : 'udp4',
     reuseAddr: false,
@@ -63,6 +81,7 @@ async function open(options: UdpOptions, host: string): Promise<UdpListener> {
   return new UdpServer(socket, options)
 }
 
+/** A listener of `listenDgram`. */
 class UdpServer implements UdpListener {
   readonly port: number
   readonly counters: UdpCounters
@@ -75,6 +94,9 @@ class UdpServer implements UdpListener {
   #closed = false
   /** Replies that wait for the socket to become writable. */
   readonly #unsent: { readonly handler: QueryHandler; readonly exchange: Exchange }[] = []
+  #stackOptions: StackOptions | undefined = undefined
+  /** Made when a reply first waits there. Those that wait are sent also if the options change. */
+  #stack: ReplyStack | undefined = undefined
   readonly #onSent = (error: Error | null): void => this.#afterSend(error)
 
   constructor(socket: Socket, options: UdpOptions) {
@@ -95,6 +117,13 @@ class UdpServer implements UdpListener {
     this.#handler = handler
   }
 
+  /** See `PacketListener`. */
+  setPlace({ address, configs }: Pick<DgramPlace, 'address' | 'configs'>): void {
+    const [losses] = configs.flatMap(({ shared }) => shared.find(STACK_LOSSES) ?? [])
+    losses?.begin()
+    this.#stackOptions = losses && { server: address, losses }
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -110,6 +139,10 @@ class UdpServer implements UdpListener {
 
   #receive(packet: Uint8Array, peer: RemoteInfo): void {
     if (this.#closing !== undefined) return
+    if (this.#stackOptions !== undefined && this.#stack?.isFull === true) {
+      this.#stackOptions.losses.dropQuery(this.#stackOptions.server)
+      return
+    }
     const handler = this.#handler
     const exchange = handler.acquire()
     if (exchange === undefined) {
@@ -138,6 +171,12 @@ class UdpServer implements UdpListener {
       return
     }
     const socket = this.#socket
+    if (this.#stackOptions !== undefined && !this.#closed && socket.getSendQueueCount() > 0) {
+      this.#push(this.#stackOptions, exchange, octets, peer)
+      // The reply is in flight until it is sent or pushed out.
+      handler.release(exchange)
+      return
+    }
     if (this.#closed || peer.port === 0 || socket.getSendQueueCount() >= SEND_QUEUE_MAX) {
       this.counters.sendErrors++
       this.#release(handler, exchange)
@@ -151,9 +190,28 @@ class UdpServer implements UdpListener {
 
   #afterSend(error: Error | null): void {
     if (error !== null) this.counters.sendErrors++
-    if (this.#unsent.length === 0 || this.#closed) return
-    if (this.#socket.getSendQueueCount() > 0) return
+    if (this.#closed || this.#socket.getSendQueueCount() > 0) return
     for (const { handler, exchange } of this.#unsent.splice(0)) this.#release(handler, exchange)
+    if (this.#stack !== undefined) this.#sendNewest(this.#stack)
+  }
+
+  #push({ server, losses }: StackOptions, exchange: Exchange, octets: number, peer: RemoteInfo) {
+    this.#stack ??= new ReplyStack()
+    const { port, address } = peer
+    const isLost = this.#stack.push({ octets: exchange.reply.slice(0, octets), port, address })
+    if (!isLost) return
+    losses.dropReply(server)
+    this.#drain.leave()
+  }
+
+  /** Sends replies of the stack until the socket's own queue has one. */
+  #sendNewest(stack: ReplyStack): void {
+    while (this.#socket.getSendQueueCount() === 0) {
+      const reply = stack.pop()
+      if (reply === undefined) return
+      this.#socket.send(reply.octets, reply.port, reply.address, this.#onSent)
+      this.#drain.leave()
+    }
   }
 
   #release(handler: QueryHandler, exchange: Exchange): void {
