@@ -36,7 +36,9 @@ export class AcceptedSinks {
   start(): void {
     const { endpoint, name } = this.#settings
     const { resources } = this.#parts
-    const { item, release } = resources.acquire(SinkListener, JSON.stringify(endpoint), () => {
+    // A server of Node.js takes new certificates, but not whether it asks sinks for theirs.
+    const key = JSON.stringify([endpoint, this.#tls?.requestCert])
+    const { item, release } = resources.acquire(SinkListener, key, () => {
       return new SinkListener(endpoint, name, this.#parts)
     })
     this.#release = release

@@ -174,6 +174,18 @@ t.test('TLS', async (t) => {
   const lax = await open(`${directory}/ca`, 'skipverify')
   await connected(t, lax.setUp, lax.to, { ca: cert, servername: 'localhost' })
 
+  const files = `${directory}/cert ${directory}/key ${directory}/ca`
+  const next = await started(t, `dnstap listen tls://127.0.0.1:${lax.to.port} {\ntls ${files}\n}`)
+  await lax.setUp.stop()
+  const late = new SinkDouble(t)
+  await until(async () => {
+    await next.timers.advance(200)
+    const isRefused = next.lines.some((line) => line.includes('refused a sink: '))
+    if (!isRefused) late.connect(lax.to, { ca: cert, servername: 'localhost' })
+    return isRefused || isOpen(late)
+  }, 'after a reload, a sink without a certificate is refused')
+  t.notOk(isOpen(late))
+
   const bad = new SetUp(dnstap, `dnstap listen tls://:1 {\ntls ${directory}/none key\n}`)
   await t.rejects(bad.start(), /dnstap tls: ENOENT/)
   await bad.stop()
