@@ -11,7 +11,7 @@ export interface AdminArgs {
 
 /** Flags of all commands that ask a server, besides `-conf`. */
 export const ADMIN_FLAGS = flagsOf(`
-  @SERVER | | a running server with the directive admin: HOST, HOST:PORT or a URL; @ alone = the server of the Corefile
+  @SERVER | | a running server with the directive admin: HOST, HOST:PORT, a URL or the path of a socket; @ alone = the server of the Corefile
   --token-file FILE | | with @SERVER: send the token in FILE
   --ca FILE | | with @SERVER: accept certificates of these authorities, in PEM
 `)

@@ -58,7 +58,7 @@ export function readReply<T>(what: string, read: () => T): T {
 }
 
 function exchange(
-  { origin, token, ca, certificate }: AdminTarget,
+  { origin, socket, token, ca, certificate }: AdminTarget,
   { method, path, body }: AdminRequest,
 ): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
@@ -67,7 +67,8 @@ function exchange(
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     }
     const signal = AbortSignal.timeout(REPLY_MS_MAX)
-    const options = { method, headers, agent: false as const, signal }
+    const place = socket === '' ? {} : { socketPath: socket }
+    const options = { method, headers, agent: false as const, signal, ...place }
     const url = new URL(path, origin)
     const read = (response: IncomingMessage): void => {
       readAll(response, sent)

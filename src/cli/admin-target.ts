@@ -15,6 +15,8 @@ import { DNS_PORT } from './serve-args.ts'
 export interface AdminTarget {
   /** `http://localhost:9154` */
   readonly origin: string
+  /** Path of a Unix socket, which is used in place of the address in `origin`; '' = none. */
+  readonly socket: string
   /** '' = none. */
   readonly token: string
   /** Certificates of authorities, in PEM; undefined = those of Node.js. */
@@ -28,18 +30,22 @@ const EVERY_HOST = ['', '0.0.0.0', '[::]']
 
 /** Throws InputError if the server, the Corefile or a file is invalid. */
 export function findAdmin({ server, conf, tokenFile, ca }: AdminArgs): AdminTarget {
+  const isSocket = server?.startsWith('/') === true
   const given = {
+    socket: isSocket ? server : '',
     token: tokenFile === undefined ? '' : attempt('--token-file', () => readToken(tokenFile)),
     ca: ca === undefined ? undefined : readText('--ca', ca),
   }
   if (server !== undefined && server !== '') {
     if (conf !== undefined) throw new InputError(undefined, 'use either @SERVER or -conf')
-    return { origin: originOf(server), certificate: undefined, ...given }
+    const origin = isSocket ? 'http://localhost' : originOf(server)
+    return { ...given, origin, certificate: undefined }
   }
   const { address, token, tls } = findDirective(conf)
   const [host = '', port = ''] = splitAddress(address)
   const reached = EVERY_HOST.includes(host) ? (host === '[::]' ? '[::1]' : '127.0.0.1') : host
   return {
+    socket: '',
     origin: `${tls === undefined ? 'http' : 'https'}://${reached}:${port}`,
     token: given.token || (token === '' ? '' : attempt('token', () => readToken(token))),
     ca: given.ca,

@@ -80,6 +80,12 @@ export const COMMANDS: readonly Command[] = [
     run: async (rest, output) => (await import('./status.ts')).runStatus(rest, output),
   },
   {
+    name: 'peers',
+    help: 'print the state of the peers of a running server with the directive admin',
+    args: async () => (await import('./status-args.ts')).PEERS,
+    run: async (rest, output) => (await import('./status.ts')).runPeers(rest, output),
+  },
+  {
     name: 'health',
     help: 'request the health page of a server; exit with 0 if it is alive',
     args: async () => (await import('./health-args.ts')).HEALTH,
@@ -109,6 +115,12 @@ export const COMMANDS: readonly Command[] = [
     args: async () => ({ usage: 'demo', flags: [] }),
     run: async (_, output) => (await import('./demo.ts')).demo(output),
     isServer: true,
+  },
+  {
+    name: 'kubectl',
+    help: 'run a command for the servers of a Kubernetes cluster, as kubectl sextant does',
+    args: async () => (await import('./kubectl-args.ts')).KUBECTL,
+    run: async (rest, output) => (await import('./kubectl.ts')).runKubectl(rest, output),
   },
   {
     name: 'completion',

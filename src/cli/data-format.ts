@@ -14,7 +14,7 @@ export type DataFormat = (typeof FORMATS)[number]
 
 /** The flag of each command that prints data. */
 export const FORMAT_FLAG = flagsOf(
-  `-o, --output ${FORMATS.join('|')} | table | form of the output; wide = a table with more columns and without limits, if the command has more to print`,
+  `-o, --output ${FORMATS.join('|')} | table | form of the output; wide = a table with all that is known`,
 )
 
 /** Reads the value of FORMAT_FLAG. Returns an object if it is invalid. */

@@ -23,7 +23,10 @@ export const STATUS: CommandArgs = {
   ],
 }
 
-/** Reads the arguments of `sextant status`. Throws InputError. */
+/** The same flags, for the part of the status that is about peers. */
+export const PEERS: CommandArgs = { ...STATUS, usage: STATUS.usage.replace(/^status/, 'peers') }
+
+/** Reads the arguments of `sextant status` and `sextant peers`. Throws InputError. */
 export function scanStatusArgs(argv: readonly string[]): StatusArgs {
   const flags = scanMixed(argv, STATUS.flags)
   if (typeof flags === 'string') throw new InputError(undefined, flags)

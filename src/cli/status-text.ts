@@ -46,16 +46,7 @@ export function printStatus(status: ServerStatus, isWide: boolean): Line[] {
       }),
     ]),
     ...(status.endpointsOmitted > 0 ? [`and ${status.endpointsOmitted} more endpoints`] : []),
-    ...printTable('PEER SITE STATE AGE SERIAL ENDPOINTS REFUSED ERROR', [
-      ...status.peers.map(
-        ({ peer, site, isUp, ageSeconds, serial, endpoints, refused, error }): Row => {
-          const state = printState(isUp ? 'up' : 'silent')
-          const age = printAge(ageSeconds, 'never')
-          return [peer, site, state, age, serial, endpoints, refused, toned('bad', error)]
-        },
-      ),
-    ]),
-    ...(status.quorums ?? []).flatMap((quorum) => printQuorum(quorum, isWide)),
+    ...peerLines(status, isWide),
     ...printTable('RECORD SHIFT STATE STEP SHARE UNTIL REASON', [
       ...(status.shifts ?? []).map(({ record, records, to, state, step, steps, ...at }): Row => {
         const others = records > 1 ? ` and ${records - 1} more` : ''
@@ -83,6 +74,28 @@ export function printStatus(status: ServerStatus, isWide: boolean): Line[] {
         return [file, isServed ? 'yes' : 'no', printAge(ageSeconds, ''), octets]
       }),
     ]),
+  ]
+}
+
+/** Prints the peers of a status, and how they agree on health, as tables for people. */
+export function printPeers(status: ServerStatus, isWide: boolean): Line[] {
+  const lines = peerLines(status, isWide)
+  // Each part begins with an empty line.
+  return lines.length === 0 ? ['the server has no peers'] : lines.slice(1)
+}
+
+function peerLines(status: ServerStatus, isWide: boolean): Line[] {
+  return [
+    ...printTable('PEER SITE STATE AGE SERIAL ENDPOINTS REFUSED ERROR', [
+      ...status.peers.map(
+        ({ peer, site, isUp, ageSeconds, serial, endpoints, refused, error }): Row => {
+          const state = printState(isUp ? 'up' : 'silent')
+          const age = printAge(ageSeconds, 'never')
+          return [peer, site, state, age, serial, endpoints, refused, toned('bad', error)]
+        },
+      ),
+    ]),
+    ...(status.quorums ?? []).flatMap((quorum) => printQuorum(quorum, isWide)),
   ]
 }
 

@@ -5,27 +5,54 @@ import { type AdminTarget, findAdmin } from './admin-target.ts'
 import { linesOfData, type Printable } from './data-format.ts'
 import type { Output } from './output.ts'
 import { scanStatusArgs } from './status-args.ts'
-import { printStatus } from './status-text.ts'
+import { printPeers, printStatus } from './status-text.ts'
 import { untilInterrupted, WATCH_MS, watchData } from './watch.ts'
 
-/**
- * `sextant status`: prints the status of a running server. Resolves to 0, or 1 with one line if that fails. `watch`:
- * how `--watch` does it.
- */
-export async function runStatus(
+/** How `--watch` repeats. */
+interface Repetition {
+  readonly intervalMs: number
+  readonly stop?: AbortSignal
+}
+
+const REPETITION: Repetition = { intervalMs: WATCH_MS }
+
+/** `sextant status`: prints the status of a running server. Resolves to 0, or 1 with one line if that fails. */
+export function runStatus(
   argv: readonly string[],
   output: Output,
-  watch: { readonly intervalMs: number; readonly stop?: AbortSignal } = { intervalMs: WATCH_MS },
+  repetition = REPETITION,
+): Promise<number> {
+  const print = (status: ServerStatus): Printable => ({
+    data: () => status,
+    table: (isWide) => printStatus(status, isWide),
+  })
+  return report(argv, output, print, repetition)
+}
+
+/** `sextant peers`: as `runStatus`, for the peers of the server. */
+export function runPeers(argv: readonly string[], output: Output): Promise<number> {
+  const print = (status: ServerStatus): Printable => ({
+    data: () => ({ peers: status.peers, quorums: status.quorums ?? [] }),
+    table: (isWide) => printPeers(status, isWide),
+  })
+  return report(argv, output, print, REPETITION)
+}
+
+async function report(
+  argv: readonly string[],
+  output: Output,
+  print: (status: ServerStatus) => Printable,
+  { intervalMs, stop }: Repetition,
 ): Promise<number> {
   try {
     const { format, watches, ...admin } = scanStatusArgs(argv)
     const target = findAdmin(admin)
+    const read = async (): Promise<Printable> => print(await readStatus(target))
     if (watches) {
-      const { intervalMs, stop = untilInterrupted() } = watch
-      await watchData({ read: () => readStatus(target), format, intervalMs, stop }, output)
+      await watchData({ read, format, intervalMs, stop: stop ?? untilInterrupted() }, output)
     } else {
-      const status = await readStatus(target)
-      for (const line of readReply(STATUS, () => linesOfData(format, status))) output.print(line)
+      const printable = await read()
+      for (const line of readReply(STATUS, () => linesOfData(format, printable))) output.print(line)
     }
     return 0
   } catch (error) {
@@ -36,11 +63,10 @@ export async function runStatus(
 
 const STATUS = 'a status'
 
-async function readStatus(target: AdminTarget): Promise<Printable> {
+async function readStatus(target: AdminTarget): Promise<ServerStatus> {
   const status = await askAdmin(target, { method: 'GET', path: '/v1/status' })
   if (!isStatus(status)) throw otherReply(STATUS)
-  const table = (isWide: boolean) => readReply(STATUS, () => printStatus(status, isWide))
-  return { data: () => status, table }
+  return status
 }
 
 function isStatus(reply: unknown): reply is ServerStatus {

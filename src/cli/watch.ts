@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { InputError } from '../base/errors.ts'
+import { readReply } from './admin-client.ts'
 import { type DataFormat, linesOfData, type Printable } from './data-format.ts'
 import type { Output } from './output.ts'
 import { type Line, toned } from './tones.ts'
@@ -47,7 +48,7 @@ interface State {
 async function readState(read: Watched['read'], format: DataFormat): Promise<State> {
   try {
     const printable = await read()
-    const lines = [...linesOfData(format, printable)]
+    const lines = readReply('a status', () => [...linesOfData(format, printable)])
     const replace = (name: string, value: unknown): unknown =>
       VOLATILE.has(name) ? undefined : value
     return { lines, fault: '', version: JSON.stringify(printable.data(), replace) }

@@ -1,4 +1,5 @@
 import type { RequestOptions } from 'node:https'
+import type { Duplex, Readable, Writable } from 'node:stream'
 import { InputError } from '../base/errors.ts'
 
 /*
@@ -41,14 +42,51 @@ export interface KubeConfig {
 
 const PACKAGE: string = '@kubernetes/client-node'
 
-/**
- * Returns a configuration without content. Loads the library at the first call: this takes a second and 80 MB of
- * memory. Rejects with InputError if the library is not installed.
- */
+/** A forwarded port. */
+interface Tunnel {
+  onclose: () => void
+  close(): void
+}
+
+interface PortForward {
+  portForward(
+    namespace: string,
+    pod: string,
+    ports: readonly number[],
+    output: Writable,
+    errors: Writable,
+    input: Readable,
+  ): Promise<Tunnel>
+}
+
+interface Library {
+  readonly KubeConfig: new () => KubeConfig
+  readonly PortForward: new (config: KubeConfig) => PortForward
+}
+
+/** Returns a configuration without content. Rejects with InputError if the library is not installed. */
 export async function createKubeConfig(): Promise<KubeConfig> {
+  const library = await loadLibrary()
+  return new library.KubeConfig()
+}
+
+/**
+ * Opens a port-forward to a Pod: octets go from `local` to the port, and back. `errors` gets what the kubelet reports.
+ * Rejects with an error of the library if the API server refuses it.
+ */
+export async function openPortForward(
+  config: KubeConfig,
+  { namespace, pod, port }: { namespace: string; pod: string; port: number },
+  { local, errors }: { local: Duplex; errors: Writable },
+): Promise<Tunnel> {
+  const { PortForward } = await loadLibrary()
+  return new PortForward(config).portForward(namespace, pod, [port], local, errors, local)
+}
+
+/** The first call takes a second and 80 MB of memory. */
+async function loadLibrary(): Promise<Library> {
   try {
-    const library = (await import(PACKAGE)) as { readonly KubeConfig: new () => KubeConfig }
-    return new library.KubeConfig()
+    return (await import(PACKAGE)) as Library
   } catch (cause) {
     if (!isMissing(cause)) throw cause
     const cure =

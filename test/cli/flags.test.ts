@@ -7,6 +7,7 @@ import { EGRESS_FLAGS } from '../../src/cli/egress-args.ts'
 import { scanExplainArgs } from '../../src/cli/explain-args.ts'
 import { scanFqdnArgs } from '../../src/cli/fqdn-args.ts'
 import { scanGeoArgs } from '../../src/cli/geo-args.ts'
+import { scanKubectlArgs } from '../../src/cli/kubectl-args.ts'
 import { scanNodeArgs } from '../../src/cli/node-args.ts'
 import { scanOperatorArgs } from '../../src/cli/operator-args.ts'
 import { scanQueryArgs } from '../../src/cli/query-args.ts'
@@ -19,7 +20,7 @@ const RECORDS = `${t.testdir({ records: 'kind: List\n' })}/records`
 /** For each flag with an argument: a valid value that is not the default. For each word: the word. */
 const VALUES = new Map(
   `
-  SELECTOR... site:a | ID x | @SERVER @h | -conf f | --conf f | -dns.port 5 | -o json | -x ::1
+  --pod p | --port 5 | --drains d | -n n | ARGUMENT... x | SELECTOR... site:a | ID x | @SERVER @h | -conf f | --conf f | -dns.port 5 | -o json | -x ::1
   -cookie-secrets f | --cookie-secrets f | -max-query-age 1s | --max-query-age 1s | -pidfile f | --pidfile f | -p 5 | -e a/b | -s lookup
   --manifests d | --records ${RECORDS} | --old-records ${RECORDS} | --new-conf f | --mmdb f
   --max-share 5% | --client ::1 | --subnet ::/0 | --seed 2 | --token-file f | --ca f | --file f
@@ -117,6 +118,17 @@ const SCANS: Readonly<Record<string, Command>> = {
     ],
   },
   status: { scan: scanStatusArgs },
+  peers: { scan: scanStatusArgs },
+  kubectl: {
+    scan: scanKubectlArgs,
+    besides: [
+      [
+        '--kubeconfig --context -n --pod --all --port --drains ARGUMENT...',
+        'status',
+        '--client=::1',
+      ],
+    ],
+  },
   drain: drain('drain'),
   undrain: drain('undrain'),
   drains: drain('drains'),

@@ -4,7 +4,9 @@ import { generateKeyPairSync, sign } from 'node:crypto'
 function der(tag: number, ...content: readonly Uint8Array[]): Buffer {
   const body = Buffer.concat(content)
   if (body.length < 128) return Buffer.concat([Buffer.from([tag, body.length]), body])
-  const length = Buffer.from(body.length.toString(16).padStart(4, '0'), 'hex')
+  const hex = body.length.toString(16)
+  // Go refuses a length with more octets than it needs.
+  const length = Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex')
   return Buffer.concat([Buffer.from([tag, 0x80 | length.length]), length, body])
 }
 

@@ -16,7 +16,7 @@ export type Values = 'files' | 'folders' | 'any' | readonly string[]
 
 const OF_EVERY_COMMAND = [...COMMON_FLAGS, ...flagsOf('-h, --help | | print the flags')]
 /** A word of the usage that is given as it is written; `a|b` = one of them, if no such word follows. */
-const WORD = /^[a-z][-a-z]*(\|[a-z]+)*$/
+const WORD = /^[a-z][-a-z]*(\|[a-z][-a-z]*)*$/
 
 /** Returns all places; one that continues another comes after it. */
 export async function placesOf(): Promise<readonly Place[]> {
