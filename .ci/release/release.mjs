@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { makeDebianPackages } from './debian-package.mjs'
 import { makeImages } from './image.mjs'
+import { makeKrew } from './krew.mjs'
 import { makeLicences } from './licences.mjs'
 import { makeManifests } from './manifests.mjs'
 import { build, makePrograms, makeTree } from './program.mjs'
@@ -18,8 +19,14 @@ const root = resolve(fileURLToPath(import.meta.url), '../../..')
 
 /** Each writes files to `release.out`. `release.images` is what `makeImages` resolves to. */
 const MAKERS = [
-  ...[makeTarball, makeDebianPackages, makeSboms, makeManifests, makeTexts, makeNotes],
+  makeTarball,
+  makeDebianPackages,
+  makeSboms,
+  makeManifests,
+  makeTexts,
+  makeKrew,
   makeLicences,
+  makeNotes,
 ]
 
 async function makeTarball({ tree, out }) {

@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { parse } from 'yaml'
 import { exampleValues, needsHelm, renderChart } from '../support/helm.ts'
 import { scanFences } from '../support/page.ts'
 import { needs, needsRoot, run } from '../support/peer.ts'
@@ -161,6 +162,17 @@ t.test('a release', needs(...RELEASE_TOOLS, 'skopeo', 'dig'), async (t) => {
     const koffi = /@koromix\/koffi-[\w-]+/g
     const found = (await runIn(layout, 'tar', '-tzf', app!)).match(koffi)
     t.strictSame([...new Set(found)], ['@koromix/koffi-linux-arm64'])
+  })
+
+  t.test('has the plug-in of kubectl', async (t) => {
+    const manifest = readFileSync(file(`sextant-${VERSION}-krew.yaml`), 'utf8')
+    const [platform] = parse(manifest).spec.platforms
+    const archive = file(`sextant-${VERSION}-kubectl.tar.gz`)
+    t.match(await runIn(out, 'sha256sum', archive), platform.sha256)
+    const folder = temporaryDirectory(t)
+    await runIn(folder, 'tar', '-xzf', archive)
+    await runIn(folder, 'ln', '-s', platform.bin, 'kubectl-sextant')
+    t.match(await runIn(folder, './kubectl-sextant', '--help'), /sextant kubectl status/)
   })
 
   t.test('has man pages and completions, in the Debian package too', async (t) => {
