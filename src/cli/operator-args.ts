@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { scanDuration } from '../base/duration.ts'
+import { scanCollectorUrl } from '../base/telemetry/spans/collector-url.ts'
 import { type HostPort, printHostPort } from '../dns/host-port.ts'
 import { printAddress, scanAddress } from '../dns/text/address.ts'
 import { GROUP_CHARACTERS_MAX, isGroup } from '../health/drain/active-groups.ts'
@@ -40,6 +41,8 @@ export interface OperatorArgs {
   readonly context: string
   /** Empty = all. */
   readonly namespaces: readonly string[]
+  /** Where spans of reconciles are sent; undefined = nowhere. */
+  readonly collector: URL | undefined
   readonly level: Level
   /** How lines are printed. */
   readonly zap: ZapOptions
@@ -91,6 +94,7 @@ export const OPERATOR: CommandArgs = {
       --health-probe-bind-address ADDRESS | :8081 | address of /healthz and /readyz; 0 disables them
       --notify-bind-address LIST | 0 | comma-separated list of up to ${NOTIFY_ADDRESSES_MAX} addresses IP:PORT or :PORT that receive NOTIFY from peers, UDP and TCP; 0 disables it
       --notify-allow LIST | | comma-separated list of networks of our own nameservers: an unsigned NOTIFY from them makes the operator poll all peers
+      --trace-otlp ENDPOINT | | send a span of each reconcile of a DNSRecord to this collector, OTLP over HTTP in JSON: HOST:PORT, or a URL
       --log-level LEVEL | info | least severe level to log: ${LEVELS.join(', ')}
     `),
     ...EGRESS_FLAGS,
@@ -149,6 +153,7 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
     kubeconfig: get('kubeconfig'),
     context: get('context'),
     namespaces: watched,
+    collector: collector('trace-otlp', get),
     level: levelOf(get),
     zap: readZap(get),
     controllers: controllers(get),
@@ -184,6 +189,13 @@ function namespaces(name: string, get: Get): readonly string[] {
   const names = wordsOf(get(name))
   if (names.every((one) => NAMESPACE.test(one))) return names
   throw new BadValue(name, get(name), 'a comma list of names of namespaces')
+}
+
+function collector(name: string, get: Get): URL | undefined {
+  if (get(name) === '') return undefined
+  const url = scanCollectorUrl('otlp', get(name))
+  if (url === undefined) throw new BadValue(name, get(name), 'HOST:PORT, or http(s)://HOST/PATH')
+  return url
 }
 
 function controllers(get: Get): ReadonlySet<string> {

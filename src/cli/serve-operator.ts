@@ -5,6 +5,7 @@ import { systemClock } from '../base/clock.ts'
 import { Random } from '../base/random.ts'
 import { escapeControls, type Logger } from '../base/telemetry/log.ts'
 import { MetricsRegistry } from '../base/telemetry/metrics.ts'
+import { WorkSpans } from '../base/telemetry/spans/work-spans.ts'
 import { systemTimers } from '../base/timers.ts'
 import { VERSION } from '../base/version.ts'
 import { HttpsClient } from '../kube/https-client.ts'
@@ -38,9 +39,11 @@ export async function serveOperator(args: OperatorArgs, log: Logger): Promise<nu
     timers: systemTimers,
     random: new Random(randomInt(2 ** 32)),
   }
+  const exporter = await openSpans(args, registry, log)
+  const spans = exporter && new WorkSpans(systemClock, (span) => exporter.add(span))
   let records: RecordController | undefined
   const operator = new Operator(parts, settings, registry, (env) => {
-    if (args.controllers.has('dnsrecord')) records = new RecordController(env, settings)
+    if (args.controllers.has('dnsrecord')) records = new RecordController(env, settings, spans)
     const egress = createEgressControllers(args.controllers, args.egress, env)
     return records === undefined ? egress : [records, ...egress]
   })
@@ -53,7 +56,15 @@ export async function serveOperator(args: OperatorArgs, log: Logger): Promise<nu
   log.info(`Sextant-${VERSION} operator`, 'operator-started')
   const code = await untilSignal(operator, log)
   for (const listener of listeners) await listener.close()
+  await exporter?.stop()
   return code
+}
+
+async function openSpans({ collector: url }: OperatorArgs, metrics: MetricsRegistry, log: Logger) {
+  if (url === undefined) return undefined
+  const { EXPORT_DEFAULTS, openExporter } = await import('../base/telemetry/spans/open-exporter.ts')
+  const settings = { ...EXPORT_DEFAULTS, kind: 'otlp', url, service: 'sextant-operator' } as const
+  return openExporter(settings, { log, metrics, timers: systemTimers, seed: randomInt(2 ** 32) })
 }
 
 /** Resolves a relative path of the kubeconfig against the working directory. */

@@ -1,4 +1,6 @@
 import { ResourceRegistry } from '../base/resource-registry.ts'
+import { reasonOf } from '../base/system-error.ts'
+import type { SpanRecorder } from '../base/telemetry/spans/span.ts'
 import { printHostPort } from '../dns/host-port.ts'
 import { GroupLookup } from '../health/drain/group-lookup.ts'
 import { ApiError } from '../kube/api.ts'
@@ -43,6 +45,8 @@ interface LeaderSessionParts {
   readonly metrics: OperatorMetrics
   /** Must be called before each write. */
   readonly mayWrite: () => boolean
+  /** Undefined = no spans of reconciles are recorded. */
+  readonly spans?: SpanRecorder | undefined
 }
 
 /**
@@ -174,10 +178,13 @@ export class LeaderSession {
 
   async #work(key: string): Promise<WorkResult | undefined> {
     await this.#yieldTurn()
+    const end = this.#parts.spans?.begin('reconcile')
     try {
       const againMs = await this.#reconciler.reconcile(key)
+      end?.({ 'sextant/record': key }, '')
       return againMs === undefined ? undefined : { againMs }
     } catch (error) {
+      end?.({ 'sextant/record': key }, reasonOf(error))
       if (error instanceof NotLeadingError) return undefined
       if (!(error instanceof ApiError)) throw error
       if (this.#isOldDefinition(error)) return { againMs: 0 }

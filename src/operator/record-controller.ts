@@ -1,5 +1,6 @@
 import { Backoff } from '../base/backoff.ts'
 import { RefusalLog } from '../base/telemetry/refusal-log.ts'
+import type { SpanRecorder } from '../base/telemetry/spans/span.ts'
 import type { ListWatch } from '../kube/list-watch.ts'
 import { Cluster } from './cluster/cluster.ts'
 import { readClusterUid } from './cluster/cluster-uid.ts'
@@ -22,6 +23,7 @@ export class RecordController implements Controller {
   readonly #settings: OperatorSettings
   readonly #env: ControllerEnv
   readonly #metrics: OperatorMetrics
+  readonly #spans: SpanRecorder | undefined
   #session: LeaderSession | undefined
   /** The end of the previous leader session. */
   #ended: Promise<void> = Promise.resolve()
@@ -29,7 +31,9 @@ export class RecordController implements Controller {
   #isClosed = false
   #wake: () => void = () => {}
 
-  constructor(env: ControllerEnv, settings: OperatorSettings) {
+  /** `spans`: records a span of each reconcile; undefined = none. */
+  constructor(env: ControllerEnv, settings: OperatorSettings, spans?: SpanRecorder | undefined) {
+    this.#spans = spans
     this.#env = env
     this.#settings = settings
     const { nameserversAllowed } = settings
@@ -78,6 +82,7 @@ export class RecordController implements Controller {
       site: this.#site,
       metrics: this.#metrics,
       mayWrite: this.#env.mayWrite,
+      spans: this.#spans,
     })
   }
 

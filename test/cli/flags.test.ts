@@ -40,6 +40,7 @@ const VALUES = new Map(
   --ovn-nb-server-name x | --ovn-owner o | --ovn-families ipv4 | --dns-environment resolv.conf
   --dns-service-name n | --dns-config-file f | --ip-expiration-period 5m | --next-sync-period 60
   --minimum-sync-period 60 | --max-concurrent-reconciles 2 | --zap-log-level debug
+  --trace-otlp h:1
   `
     .trim()
     .split(/ \| |\n/)

@@ -40,6 +40,7 @@ t.test('flags are taken as Go takes them, and the environment goes before', (t) 
     '--metrics-bind-address=0',
     '--health-probe-bind-address=[::1]:9',
     '--log-level=DEBUG',
+    '--trace-otlp=https://tracer:4318',
     '--delegation-role=primary',
   ]
   t.match(scanOperatorArgs(flags, { POD_NAMESPACE: 'dns', POD_NAME: 'pod-1' }), {
@@ -47,6 +48,7 @@ t.test('flags are taken as Go takes them, and the environment goes before', (t) 
     context: 'main',
     namespaces: ['a', 'b'],
     level: 'debug',
+    collector: { href: 'https://tracer:4318/v1/traces' },
     metricsAddress: '',
     probeAddress: '[::1]:9',
     settings: {
@@ -149,6 +151,7 @@ t.test('invalid values are refused', (t) => {
     { given: ['--quorum=66'], want: /--quorum: must be from 1 to 65 sites, or 0/ },
     { given: ['--hold-down=2h'], want: /--hold-down: must be from 1s to 1h, or 0s/ },
     { given: ['--min-requeue-time=1h'], want: /must be at most --max-requeue-time/ },
+    { given: ['--trace-otlp=ftp://a'], want: /for --trace-otlp: must be HOST:PORT, or http/ },
     { given: ['--metrics-bind-address=8080'], want: /must be HOST:PORT, :PORT or 0/ },
     { given: ['--metrics-bind-address=:99999'], want: /must be HOST:PORT, :PORT or 0/ },
     {

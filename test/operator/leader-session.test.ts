@@ -2,6 +2,8 @@ import t, { type Test } from 'tap'
 import { Random } from '../../src/base/random.ts'
 import { createLogger } from '../../src/base/telemetry/log.ts'
 import { MetricsRegistry } from '../../src/base/telemetry/metrics.ts'
+import type { Span } from '../../src/base/telemetry/spans/span.ts'
+import { WorkSpans } from '../../src/base/telemetry/spans/work-spans.ts'
 import type { ApiClock } from '../../src/operator/cluster/clock-check.ts'
 import { Cluster } from '../../src/operator/cluster/cluster.ts'
 import { LeaderSession } from '../../src/operator/leader-session.ts'
@@ -12,7 +14,12 @@ import { dnsRecord, secret } from '../support/operator-objects.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
 
 /** A session in a cluster with one record, and a provider with these nameservers. */
-async function open(t: Test, nameservers: string, apiClock?: ApiClock): Promise<LeaderSession> {
+async function open(
+  t: Test,
+  nameservers: string,
+  apiClock?: ApiClock,
+  spans?: WorkSpans,
+): Promise<LeaderSession> {
   const objects: Readonly<Record<string, readonly object[]>> = {
     dnsrecords: [dnsRecord()],
     secrets: [secret('a', 'coredns', { NAMESERVERS: nameservers, ZONES: 'k.example.com' })],
@@ -56,6 +63,7 @@ async function open(t: Test, nameservers: string, apiClock?: ApiClock): Promise<
     site: 'east',
     metrics: new OperatorMetrics(new MetricsRegistry()),
     mayWrite: () => false,
+    spans,
   })
 }
 
@@ -83,4 +91,13 @@ t.test('all records are reconciled when the clock of the API server changes', as
   t.equal(counts.runs, before + 1)
   await term.close()
   t.equal(listeners.size, 0)
+})
+
+t.test('each reconcile has a span', async (t) => {
+  const spans: Span[] = []
+  const recorder = new WorkSpans(new FakeClock(), (span) => spans.push(span))
+  const term = await open(t, '127.0.0.1:9', undefined, recorder)
+  await term.close()
+  await turns()
+  t.match(spans, [{ name: 'reconcile', kind: 'internal', attributes: { 'sextant/record': /./ } }])
 })

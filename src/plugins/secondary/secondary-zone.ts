@@ -7,6 +7,7 @@ import type { ResourceLease, ResourceRegistry } from '../../base/resource-regist
 import { runInSlices } from '../../base/slices.ts'
 import { guarding } from '../../base/telemetry/guard.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
+import type { SpanRecorder } from '../../base/telemetry/spans/span.ts'
 import type { Timers } from '../../base/timers.ts'
 import { fetchZone } from '../../client/fetch-zone.ts'
 import { addressOfHost, type HostPort } from '../../dns/host-port.ts'
@@ -60,6 +61,8 @@ interface SecondaryOptions {
   /** Uniform over 0..1. */
   readonly random: () => number
   readonly onTransfer: (kind: 'AXFR' | 'IXFR' | 'none' | 'failed') => void
+  /** Records a span of each attempt; undefined = none. */
+  readonly spans?: () => SpanRecorder | undefined
   /** Called when the zone has another version, or none any more. */
   readonly onChange: () => void
   /** Runs a transfer from the primary of that address once there is room for it. */
@@ -240,8 +243,11 @@ export class SecondaryZone implements OwnedZone {
     for (let i = 0; i < primaries.length && !this.isStopped; i++) {
       const index = (this.#first + i) % primaries.length
       const primary = primaries[index]!
+      const end = this.#options.spans?.()?.begin('transfer')
+      const endSpan = (error: string): void => end?.(this.#attributes(primary), error)
       try {
         await this.#askOne(primary)
+        endSpan('')
         this.#first = index
         this.#confirmedMs = this.#options.clock.monotonic()
         this.#lastFault = ''
@@ -249,6 +255,7 @@ export class SecondaryZone implements OwnedZone {
       } catch (error) {
         if (!(error instanceof TransferFault) && !isFull(error)) throw error
         const text = error instanceof InputError ? error.print() : (error as Error).message
+        endSpan(text)
         faults.push(`${primary.host}:${primary.port}: ${text}`)
       }
     }
@@ -256,6 +263,11 @@ export class SecondaryZone implements OwnedZone {
     onTransfer('failed')
     this.#logFault(faults.join('; '))
     return false
+  }
+
+  #attributes({ host, port }: HostPort): Record<string, string> {
+    const zone = { 'sextant/zone': this.zoneText, 'sextant/primary': `${host}:${port}` }
+    return this.serial === -1 ? zone : { ...zone, 'sextant/serial': `${this.serial}` }
   }
 
   #logFault(fault: string): void {

@@ -25,6 +25,7 @@ import type { Description, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import { findLoops } from '../../plugin/own-blocks.ts'
+import { WORK_SPANS } from '../../plugin/work-spans.ts'
 import { Secondary, scanNotice } from './secondary.ts'
 import { SecondaryZone } from './secondary-zone.ts'
 import { TransferSlots } from './transfer-slots.ts'
@@ -64,6 +65,7 @@ function setup(c: SetupContext): Description {
       log,
       random,
       onTransfer: (result) => transfers.inc({ result }),
+      spans: () => block.shared.find(WORK_SPANS),
       onChange: () => served.publish(zones),
       queue: (hostOf, transfer) => slots.run(hostOf, transfer),
     })

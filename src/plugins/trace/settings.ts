@@ -1,8 +1,7 @@
 import { scanDuration } from '../../base/duration.ts'
+import { type CollectorKind, scanCollectorUrl } from '../../base/telemetry/spans/collector-url.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { nextOnce } from '../../plugin/arguments/once.ts'
-
-type CollectorKind = 'zipkin' | 'otlp'
 
 export interface TraceSettings {
   readonly kind: CollectorKind
@@ -16,7 +15,6 @@ export interface TraceSettings {
 }
 
 const ADDRESS_DEFAULT = { zipkin: 'localhost:9411', otlp: 'localhost:4318' } as const
-const PATH_DEFAULT = { zipkin: '/api/v2/spans', otlp: '/v1/traces' } as const
 const SPANS_MAX = 1_000_000
 const BOOLEANS = /^(1|t|T|true|TRUE|True|0|f|F|false|FALSE|False)$/
 const PROPERTIES = [
@@ -62,16 +60,9 @@ function scanCollector(d: Dispenser, args: readonly string[]): TraceSettings {
 }
 
 function scanUrl(d: Dispenser, kind: CollectorKind, text: string): URL {
-  const isUrl = /^https?:\/\//i.test(text)
-  const full = isUrl ? text : `http://${text}${PATH_DEFAULT[kind]}`
-  const fault = d.error(`endpoint ${JSON.stringify(text)}; use HOST:PORT, or http(s)://HOST/PATH`)
-  // `new URL` would move the end of a wrong host to the path.
-  if (!isUrl && /[\s/?#@\\]/.test(text)) throw fault
-  if (!URL.canParse(full)) throw fault
-  const url = new URL(full)
-  // OTLP endpoints are often written without the path (OpenTelemetry's base endpoints).
-  if (kind === 'otlp' && url.pathname === '/') url.pathname = PATH_DEFAULT.otlp
-  return url
+  const url = scanCollectorUrl(kind, text)
+  if (url !== undefined) return url
+  throw d.error(`endpoint ${JSON.stringify(text)}; use HOST:PORT, or http(s)://HOST/PATH`)
 }
 
 function scanProperties(

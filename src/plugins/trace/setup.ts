@@ -4,6 +4,7 @@ import { collectWhileServing } from '../../plugin/collect.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { addTap } from '../../plugin/query-tap.ts'
 import { TRACED_DURATIONS } from '../../plugin/traced-durations.ts'
+import { WORK_SPANS } from '../../plugin/work-spans.ts'
 import { ENTRY_OCTETS_MAX, octetsOf, readEntry, type TracedQuery } from './entry.ts'
 import { Sampler } from './sampler.ts'
 import { scanTrace, type TraceSettings } from './settings.ts'
@@ -22,7 +23,8 @@ export const trace: Directive = {
     const output = new SpanOutput(c, settings)
     const receive = (octets: Uint8Array): void => output.receive(octets)
     const channel = c.octetsToControl(receive)
-    if (settings.every === 0) return {}
+    const life = { start: () => output.start(), stop: () => output.stop() }
+    if (settings.every === 0) return life
     const out = channel ?? new LocalChannel(ENTRY_OCTETS_MAX, receive)
     const sampler = new Sampler(settings.every)
     const ids = new TraceIds(sampler, c.random)
@@ -36,8 +38,7 @@ export const trace: Directive = {
           return tap.isEarly ? new TraceIdLink(next, ids) : next
         },
         seesNotify: true,
-        start: () => output.start(),
-        stop: () => output.stop(),
+        ...life,
       },
       collectWhileServing(c, () => {
         lost.forEach((counts) => {
@@ -52,48 +53,22 @@ export const trace: Directive = {
 class SpanOutput {
   readonly #c: SetupContext
   readonly #settings: TraceSettings
-  readonly #name: string
   #exporter: SpanExporter | undefined
-  readonly #sent
-  readonly #lost
 
   constructor(c: SetupContext, settings: TraceSettings) {
     this.#c = c
     this.#settings = settings
-    const { origin, pathname } = settings.url
-    this.#name = `${origin}${pathname}`
-    this.#sent = c.metrics.counter(
-      'sextant_trace_spans_total',
-      'Counter of spans that a trace collector accepted.',
-      ['endpoint'],
-    )
-    this.#lost = c.metrics.counter(
-      'sextant_trace_lost_spans_total',
-      'Counter of spans that were lost because the trace collector was away, slow or refused them.',
-      ['endpoint'],
-    )
   }
 
   async start(): Promise<void> {
-    const { SpanExporter } = await import('../../base/telemetry/spans/span-exporter.ts')
-    const { kind } = this.#settings
-    const format =
-      kind === 'otlp'
-        ? (await import('../../base/telemetry/spans/otlp.ts')).OTLP
-        : (await import('../../base/telemetry/spans/zipkin.ts')).ZIPKIN
-    const { log, timers, random } = this.#c
-    // Both series exist from the start, so that an alert needs no `absent`.
-    for (const counter of [this.#sent, this.#lost]) counter.inc({ endpoint: this.#name }, 0)
-    this.#exporter = new SpanExporter(
-      { ...this.#settings, name: this.#name, format },
-      {
-        log,
-        timers,
-        seed: Math.floor(random() * 2 ** 32),
-        sent: (spans) => this.#sent.inc({ endpoint: this.#name }, spans),
-        lost: (spans) => this.lose(spans),
-      },
-    )
+    // Data threads do not need them.
+    const { openExporter } = await import('../../base/telemetry/spans/open-exporter.ts')
+    const { WorkSpans } = await import('../../base/telemetry/spans/work-spans.ts')
+    const { log, timers, random, metrics, clock, block } = this.#c
+    const parts = { log, timers, metrics, seed: Math.floor(random() * 2 ** 32) }
+    const exporter = openExporter(this.#settings, parts)
+    this.#exporter = exporter
+    block.shared.provide(WORK_SPANS, new WorkSpans(clock, (span) => exporter.add(span)))
   }
 
   async stop(): Promise<void> {
@@ -103,9 +78,9 @@ class SpanOutput {
   receive(octets: Uint8Array): void {
     const entries = Buffer.from(octets.buffer, octets.byteOffset, octets.length)
     const exporter = this.#exporter
+    if (exporter === undefined) return
     for (let at = 0; at < entries.length; at += octetsOf(entries, at)) {
-      if (exporter === undefined) this.lose(1)
-      else if (exporter.hasRoom) this.#export(exporter, readEntry(entries, at))
+      if (exporter.hasRoom) this.#export(exporter, readEntry(entries, at))
       else exporter.lose(1)
     }
   }
@@ -118,6 +93,6 @@ class SpanOutput {
   }
 
   lose(spans: number): void {
-    this.#lost.inc({ endpoint: this.#name }, spans)
+    this.#exporter?.lose(spans)
   }
 }

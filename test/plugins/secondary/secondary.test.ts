@@ -2,6 +2,8 @@ import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { ResourceRegistry } from '../../../src/base/resource-registry.ts'
+import type { Span } from '../../../src/base/telemetry/spans/span.ts'
+import { WorkSpans } from '../../../src/base/telemetry/spans/work-spans.ts'
 import { keyTag } from '../../../src/dns/dnssec/key-tag.ts'
 import { Opcode, printRcode, Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { composeMessage } from '../../../src/dns/message/compose-message.ts'
@@ -12,6 +14,7 @@ import { scanName } from '../../../src/dns/name/name.ts'
 import { type RdataField, scanRdata, splitFields } from '../../../src/dns/rdata/index.ts'
 import { scanAlgorithm } from '../../../src/dns/tsig/algorithm.ts'
 import { createTsigKey, TSIG_KEYS } from '../../../src/dns/tsig/key.ts'
+import { WORK_SPANS } from '../../../src/plugin/work-spans.ts'
 import { SecondaryZone } from '../../../src/plugins/secondary/secondary-zone.ts'
 import { secondary } from '../../../src/plugins/secondary/setup.ts'
 import { ZONE_VERSIONS } from '../../../src/xfr/zone-versions.ts'
@@ -168,6 +171,27 @@ t.test('retries come soon at first, and later each time', async (t) => {
   }
   t.strictSame(waits, [0, 250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000])
   t.equal(lines.length, 1, 'the same fault is logged once')
+})
+
+t.test('each attempt has a span', async (t) => {
+  const { primary, c, pass } = await setUp(t)
+  const spans: Span[] = []
+  c.block.shared.provide(WORK_SPANS, new WorkSpans(c.clock, (span) => spans.push(span)))
+  primary.answer = () => 5
+  await c.start()
+  await until(() => spans.length === 1, 'a refused transfer')
+  primary.answer = () => whole(1, WWW)
+  await until(async () => {
+    await pass(1)
+    return spans.at(-1)!.error === ''
+  }, 'a transfer')
+  const at = { 'sextant/zone': 'example.org.', 'sextant/primary': `127.0.0.1:${primary.port}` }
+  t.strictSame(spans[0]!.attributes, at)
+  t.match(spans[0], { name: 'transfer', kind: 'internal', error: /REFUSED/ })
+  const last = spans.at(-1)!
+  t.strictSame(last.attributes, { ...at, 'sextant/serial': '1' })
+  t.equal(last.error, '')
+  t.not(last.traceId, spans[0]!.traceId)
 })
 
 t.test('a zone is refreshed by IXFR at the interval of its SOA', async (t) => {

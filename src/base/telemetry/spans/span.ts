@@ -23,6 +23,12 @@ export interface Span {
   readonly remote?: SpanEndpoint | undefined
 }
 
+/** Records spans of work. */
+export interface SpanRecorder {
+  /** Begins a span. Returns the function that ends it. `error`: '' = the work succeeded. */
+  begin(name: string): (attributes: Span['attributes'], error: string) => void
+}
+
 /** How a kind of collector accepts spans: as the body of a POST. */
 export interface SpanFormat {
   readonly contentType: string
