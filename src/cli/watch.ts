@@ -30,7 +30,7 @@ export async function watchData(watched: Watched, output: Output): Promise<void>
   const isTable = format === 'table' || format === 'wide'
   const show = isTable && output.screen !== undefined ? draw : printChanges()
   while (!stop.aborted) {
-    const state = await Promise.race([readState(read, format), whenAborted(stop)])
+    const state = await unlessAborted(readState(read, format), stop)
     if (state === undefined) return
     show(state, output, format)
     await delay(intervalMs, undefined, { signal: stop }).catch(() => {})
@@ -58,9 +58,13 @@ async function readState(read: Watched['read'], format: DataFormat): Promise<Sta
   }
 }
 
-function whenAborted(stop: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    stop.addEventListener('abort', () => resolve(undefined), { once: true })
+/** Resolves to undefined if the signal is aborted before. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => resolve(undefined)
+    signal.addEventListener('abort', abort, { once: true })
+    const end = (): void => signal.removeEventListener('abort', abort)
+    work.finally(end).then(resolve, reject)
   })
 }
 

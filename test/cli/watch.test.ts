@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import t, { type Test } from 'tap'
 import { openAdmin } from '../../src/api/admin/open-admin.ts'
 import { runStatus } from '../../src/cli/status.ts'
@@ -31,7 +32,8 @@ function watch(
     controller.abort()
     return ended
   }
-  return { printed, errors, stop }
+  const listeners = () => getEventListeners(controller.signal, 'abort').length
+  return { printed, errors, stop, listeners }
 }
 
 /** A server whose status the test changes. */
@@ -54,13 +56,14 @@ async function serve(t: Test, port: number) {
 t.test('each change of a status is printed once', async (t) => {
   const port = await freePort()
   const server = await serve(t, port)
-  const { printed, errors, stop } = watch(t, port)
+  const { printed, errors, stop, listeners } = watch(t, port)
   const firsts = () => printed.filter((line) => line.startsWith('server '))
   await until(() => server.asked > 5, 'several reads')
   t.equal(firsts().length, 1)
   server.status = { ...STATUS, pid: 2 }
   await until(() => firsts().length === 2, 'the change')
   t.match(firsts()[1], 'pid 2')
+  t.ok(listeners() <= 2, 'each read leaves none')
   t.equal(await stop(), 0)
   t.strictSame(errors, [])
 })
