@@ -26,7 +26,7 @@ export const OTLP: SpanFormat = {
     const { partialSuccess } = (scanJsonText(reply) ?? {}) as { partialSuccess?: unknown }
     const { rejectedSpans } = (partialSuccess ?? {}) as { rejectedSpans?: unknown }
     // Integers of 64 bits are strings in this JSON.
-    const count = Number(rejectedSpans ?? 0)
+    const count = typeof rejectedSpans === 'object' ? 0 : Number(rejectedSpans ?? 0)
     return Number.isSafeInteger(count) && count > 0 ? count : 0
   },
 }

@@ -83,6 +83,7 @@ t.test('OTLP', async (t) => {
     ['<html>', 0],
     ['{"partialSuccess":{"rejectedSpans":"-1"}}', 0],
     ['{"partialSuccess":{"rejectedSpans":"x"}}', 0],
+    ['{"partialSuccess":{"rejectedSpans":{"toString":1,"valueOf":1}}}', 0],
   ]
   for (const [reply, want] of table) t.equal(OTLP.countRefused(reply), want, reply)
 })
