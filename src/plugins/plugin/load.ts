@@ -11,10 +11,10 @@ import type { Directive } from '../../plugin/directive.ts'
 import { API_VERSION, PLUGIN_API, type Plugin, type PluginDirective } from './api.ts'
 import { type DeclaredDirective, scanDeclared } from './declared.ts'
 
-/** Conditions of `exports` in package.json that hold here. */
+/** Conditions of `exports` in package.json that apply to Sextant. */
 const CONDITIONS: ReadonlySet<string> = new Set(['node', 'import', 'default'])
 
-/** Longest time for the module of a package: a reload, and the end of the server, wait for it. */
+/** Longest time to load the module of a package: a reload and a stop wait for it. */
 const IMPORT_MS_MAX = 30_000
 
 /**
@@ -55,7 +55,9 @@ async function load(
     const plugin = await importPlugin(findModule(source, folder, fault), importMsMax, fault)
     const directive = attempt(() => plugin(PLUGIN_API, name), 'its default export', fault)
     if (typeof directive?.setup !== 'function') {
-      throw fault('is no plug-in: its default export must return an object with a function setup')
+      throw fault(
+        'is not a plug-in: its default export must return an object with a function setup',
+      )
     }
     return { name, place, setup: (c) => setUp(directive, c, fault) }
   } catch (error) {
@@ -80,7 +82,7 @@ function setUp(
   const parts = Array.isArray(description) ? description : [description]
   if (parts.every(isPart)) return parts
   throw fault(
-    'is no plug-in: its setup must return an object or a list of them, and no promise; a handler is a function',
+    'is not a plug-in: its setup must return an object or a list of objects, not a promise; a handler is a function',
   )
 }
 
@@ -89,7 +91,7 @@ function isPart(part: unknown): part is DirectivePart {
   return !('handler' in part) || ['function', 'undefined'].includes(typeof part.handler)
 }
 
-/** Faults of the Corefile pass: they have their own place. */
+/** Runs code of a plug-in. Errors other than InputError, which has a place, become faults of the package. */
 function attempt<Result>(run: () => Result, what: string, fault: Fault): Result {
   try {
     return run()
@@ -114,23 +116,20 @@ function findModule(source: string, folder: string, fault: Fault): string {
 async function importPlugin(entry: string, msMax: number, fault: Fault): Promise<Plugin> {
   const end = new AbortController()
   const late = setTimeout(msMax, undefined, { signal: end.signal }).then(() => {
-    throw new Error(`it did not end in ${msMax / 1000} s`)
+    throw new Error(`its module did not load within ${msMax / 1000} s`)
   })
   let loaded: { readonly default?: unknown }
   try {
     loaded = await Promise.race([import(pathToFileURL(entry).href), late])
   } catch (error) {
     // Node.js returns the same error for each later import.
-    throw fault(
-      `cannot be loaded: ${reasonOf(error)}; after a change of it, restart Sextant`,
-      error,
-    )
+    throw fault(`cannot be loaded: ${reasonOf(error)}; restart Sextant after you correct it`, error)
   } finally {
     late.catch(() => {})
     end.abort()
   }
   if (typeof loaded.default !== 'function') {
-    throw fault(`is no plug-in: ${entry} has no function as default export`)
+    throw fault(`is not a plug-in: the default export of ${entry} must be a function`)
   }
   return loaded.default as Plugin
 }
@@ -160,7 +159,7 @@ function findEntry(home: string, fault: Fault): string {
   const stated = fieldOf(about.sextant, 'apiVersion')
   if (stated === undefined) {
     throw fault(
-      `is no plug-in: its package.json has no "sextant": { "apiVersion": ${API_VERSION} }`,
+      `is not a plug-in: its package.json has no "sextant": { "apiVersion": ${API_VERSION} }`,
     )
   }
   if (stated !== API_VERSION) {
@@ -171,7 +170,9 @@ function findEntry(home: string, fault: Fault): string {
   const target = findTarget(exports)
   const entry = target === undefined ? undefined : readPath(join(home, target))
   if (entry === undefined || !entry.startsWith(`${readPath(home)}${sep}`)) {
-    throw fault(`has no module in its folder that "exports" of its package.json names`)
+    throw fault(
+      'has no module: "exports" or "main" of its package.json must name a file in its folder',
+    )
   }
   return entry
 }
