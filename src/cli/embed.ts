@@ -86,7 +86,8 @@ async function reload(
   next: string | undefined,
 ): Promise<string> {
   if (next === undefined) return supervisor.tryToReload()
-  if (!(source instanceof CorefileText)) throw new TypeError('reload: change the file instead')
+  if (!(source instanceof CorefileText))
+    throw new TypeError('reload: startServer got a path; edit that file, then call reload()')
   const { text } = source
   source.text = next
   const fault = await supervisor.tryToReload()

@@ -12,7 +12,7 @@ interface Watched {
   /** Rejects with InputError if the source is away. */
   readonly read: () => Promise<Printable>
   readonly format: DataFormat
-  /** Between two reads. */
+  /** Pause between two reads. */
   readonly intervalMs: number
   /** Aborted to end the watch. */
   readonly stop: AbortSignal
@@ -22,8 +22,8 @@ interface Watched {
 const VOLATILE = new Set(['now', 'ageSeconds'])
 
 /**
- * Prints data until the watch is stopped: on a terminal, tables are drawn again and again in the same place. Else each
- * change is printed after the others. While the source is away, its fault is printed, and it is tried again.
+ * Prints data until `stop` is aborted. On a terminal, each table is drawn over the one before. Otherwise, each change
+ * is printed below the others. If a read fails, its fault is printed, and the next read follows.
  */
 export async function watchData(watched: Watched, output: Output): Promise<void> {
   const { read, format, intervalMs, stop } = watched
@@ -41,7 +41,7 @@ export async function watchData(watched: Watched, output: Output): Promise<void>
 interface State {
   readonly lines: readonly Line[]
   readonly fault: string
-  /** Differs if something happened. */
+  /** The data without its volatile members; '' = none. */
   readonly version: string
 }
 

@@ -1,7 +1,7 @@
 import { key } from '../base/shared-values.ts'
 import type { SlotLabels } from './counter-slots.ts'
 
-/** How long a query took that has a trace. */
+/** The duration of a query that has a trace. */
 export interface TracedDuration {
   readonly labels: SlotLabels
   readonly seconds: number
@@ -10,7 +10,7 @@ export interface TracedDuration {
   readonly atMs: number
 }
 
-/** Accepts examples of durations, on the control thread. */
+/** Accepts durations as exemplars, on the control thread. */
 export interface TracedDurations {
   addTraced(duration: TracedDuration): void
 }

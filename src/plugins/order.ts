@@ -146,7 +146,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
 
 export const SUPPORTED_NAMES: readonly string[] = Object.keys(LOADERS)
 
-/** Loads those directives that this version has, and those of npm packages. */
+/** Loads directives of this version and of npm packages. */
 export const loadDirectives: LoadDirectives = async (blocks, corefile) => {
   // Commands that only list the directives read no Corefile.
   const { namedDirectives } = await import('../corefile/parser.ts')
@@ -154,7 +154,7 @@ export const loadDirectives: LoadDirectives = async (blocks, corefile) => {
   const loaded = SUPPORTED_NAMES.filter((name) => names.has(name)).map(loadDirective)
   if (names.has('plugin')) {
     const { loadDeclared } = await import('./plugin/load.ts')
-    // Of two directives with one name, the last one counts: the own `plugin` refuses the other one.
+    // The last directive of a name counts. So a package cannot replace a directive, and `plugin` reports the conflict.
     return [...(await loadDeclared(blocks, corefile)), ...(await Promise.all(loaded))]
   }
   return Promise.all(loaded)

@@ -52,8 +52,8 @@ function loadApi(version: string): Api {
 }
 
 /** Fields and types of a value that the API does not have, as `path: why`. */
-function strangers(api: Api, value: unknown, part: Part, path: string): string[] {
-  const below = (item: unknown, schema: Part, at: string) => strangers(api, item, schema, at)
+function faultsOf(api: Api, value: unknown, part: Part, path: string): string[] {
+  const below = (item: unknown, schema: Part, at: string) => faultsOf(api, item, schema, at)
   if (part.$ref !== undefined) {
     return below(value, api.definitions[part.$ref.replace('#/definitions/', '')]!, path)
   }
@@ -87,7 +87,7 @@ function misfits(api: Api, manifest: Manifest): string[] {
     ),
   )
   const name = `${manifest.apiVersion} ${kind} ${metadata.name}`
-  return found === undefined ? [`${name}: no such kind`] : strangers(api, manifest, found, name)
+  return found === undefined ? [`${name}: no such kind`] : faultsOf(api, manifest, found, name)
 }
 
 /** Folders below deploy/ that are applied, also as components. */

@@ -8,7 +8,7 @@ interface Series {
   /** Observations per bucket, not cumulated; the last entry is above every bound. */
   readonly counts: Float64Array
   sum: number
-  /** The last one of each bucket. */
+  /** The last exemplar of each bucket. */
   readonly exemplars: (Exemplar | undefined)[]
 }
 

@@ -36,7 +36,7 @@ export class AcceptedSinks {
   start(): void {
     const { endpoint, name } = this.#settings
     const { resources } = this.#parts
-    // A server of Node.js takes new certificates, but not whether it asks sinks for theirs.
+    // A TLS server of Node.js accepts new certificates later, but not a new `requestCert`.
     const key = JSON.stringify([endpoint, this.#tls?.requestCert])
     const { item, release } = resources.acquire(SinkListener, key, () => {
       return new SinkListener(endpoint, name, this.#parts)
@@ -49,7 +49,7 @@ export class AcceptedSinks {
     for (const sink of this.#sinks) if (sink.isOpen) sink.receive(octets)
   }
 
-  /** Resolves once the sinks have read what waits, or after about a second. They may connect to another instance. */
+  /** Ends the connections. Resolves once the sinks have read all messages, or after about a second. */
   async stop(): Promise<void> {
     this.#detach()
     await Promise.all([...this.#sinks].map((sink) => sink.stop()))

@@ -43,7 +43,7 @@ export class SinkListener {
   #server: Server | undefined
   readonly #accepts: ((socket: Socket) => void)[] = []
   #tls: TlsOptions | undefined
-  /** Of the socket's file. */
+  /** Inode of the socket's file; -1 = no file. */
   #inode = -1
   #cancelAttempt = (): void => {}
   #fault = ''

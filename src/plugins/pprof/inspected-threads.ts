@@ -1,7 +1,7 @@
 import { type NodeWorker, Session } from 'node:inspector'
 import type { Timers } from '../../base/timers.ts'
 
-/** Name of the thread that is not a data thread. */
+/** Name of the control thread. */
 const CONTROL = 'main'
 /** Of workers: `[worker 3] sextant data`. */
 const DATA_THREAD = /^\[worker (\d+)\] sextant data$/

@@ -2,7 +2,7 @@ import type { Timers } from '../../base/timers.ts'
 import type { HttpReply } from '../../plugin/description.ts'
 import type { InspectedThreads } from './inspected-threads.ts'
 
-/** As for Go. */
+/** As in Go's net/http/pprof. */
 const SECONDS_DEFAULT = 30
 export const SECONDS_MAX = 60
 
@@ -35,7 +35,7 @@ export class Profiles {
     this.#timers = timers
   }
 
-  /** Resolves to the page that says what can be asked for. */
+  /** Resolves to the page that lists threads and profiles. */
   async index(): Promise<HttpReply> {
     const { names } = await this.#withThreads(async (threads) => threads)
     const query = `thread=${names[0]}&seconds=${SECONDS_DEFAULT}`

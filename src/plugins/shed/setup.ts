@@ -2,7 +2,7 @@ import { nextOnce } from '../../plugin/arguments/once.ts'
 import type { Directive } from '../../plugin/directive.ts'
 import { STACK_LOSSES } from '../../transport/udp/reply-stack.ts'
 
-/** `shed`: if replies over UDP wait for the socket, the newest goes first, and too many cost queries. */
+/** `shed`: if UDP replies wait for the socket, the newest is sent first; while too many wait, queries are dropped. */
 export const shed: Directive = {
   name: 'shed',
   setup(c) {

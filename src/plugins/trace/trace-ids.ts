@@ -15,7 +15,7 @@ export class TraceIds {
     this.#random = random
   }
 
-  /** Returns the identifier of a query that was sampled, once. */
+  /** Removes and returns the identifier of a query; undefined = it is not sampled. */
   take(tx: Transaction): TraceId | undefined {
     const id = this.#ids.get(tx)
     if (id !== undefined) this.#ids.delete(tx)

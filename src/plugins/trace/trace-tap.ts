@@ -46,7 +46,7 @@ export class TraceTap implements QueryTap {
   #send(tx: Transaction, octets: number, id: TraceId): void {
     const { clock, out, lost } = this.#parts
     const durationMs = finishedMs(tx, clock) - tx.startedMs
-    // The time since the end is shorter than the millisecond of the wall clock.
+    // The query has just ended: the wall clock counts whole milliseconds only.
     const startMs = clock.now() - durationMs
     const isReplied = octets > 0 || tx.stream !== undefined
     if (!sendEntry(out, tx, { id, isReplied, startMs, durationMs })) lost.of(tx)[0]! += 1

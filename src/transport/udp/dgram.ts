@@ -95,7 +95,7 @@ class UdpServer implements UdpListener {
   /** Replies that wait for the socket to become writable. */
   readonly #unsent: { readonly handler: QueryHandler; readonly exchange: Exchange }[] = []
   #stackOptions: StackOptions | undefined = undefined
-  /** Made when a reply first waits there. Those that wait are sent also if the options change. */
+  /** Created for the first reply that waits. If the options change, the waiting replies are still sent. */
   #stack: ReplyStack | undefined = undefined
   readonly #onSent = (error: Error | null): void => this.#afterSend(error)
 
@@ -173,7 +173,7 @@ class UdpServer implements UdpListener {
     const socket = this.#socket
     if (this.#stackOptions !== undefined && !this.#closed && socket.getSendQueueCount() > 0) {
       this.#push(this.#stackOptions, exchange, octets, peer)
-      // The reply is in flight until it is sent or pushed out.
+      // The reply is in flight until it is sent or replaced.
       handler.release(exchange)
       return
     }

@@ -21,10 +21,10 @@ interface WaitingReply {
 /** Most replies that wait: those of some milliseconds. */
 const REPLIES_MAX = 1024
 
-/** Replies that wait for a socket. The newest one is sent first, and pushes the oldest one out. */
+/** Replies that wait for a socket. The newest is sent first. A reply above the limit replaces the oldest. */
 export class ReplyStack {
   readonly #ring: (WaitingReply | undefined)[] = new Array(REPLIES_MAX)
-  /** Where the next one is put. The others are in front of it. */
+  /** Index for the next reply. The waiting replies precede it. */
   #next = 0
   #size = 0
 
@@ -32,7 +32,7 @@ export class ReplyStack {
     return this.#size === REPLIES_MAX
   }
 
-  /** Returns whether the oldest reply was pushed out. */
+  /** Adds a reply. Returns true if it replaced the oldest one. */
   push(reply: WaitingReply): boolean {
     const { isFull } = this
     this.#ring[this.#next] = reply

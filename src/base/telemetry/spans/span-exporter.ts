@@ -14,7 +14,7 @@ export interface ExportSettings {
   readonly service: string
   /** Most spans that wait; more are lost. */
   readonly backlogMax: number
-  /** Most spans of a request. So many are sent at once. */
+  /** Most spans of a request. When so many wait, they are sent. */
   readonly batchMax: number
   /** Longest time that fewer spans wait for more. */
   readonly intervalMs: number
@@ -29,14 +29,14 @@ interface ExportParts {
   readonly lost: (spans: number) => void
 }
 
-/** Longest time for what waits when the instance ends. */
+/** Longest time to send the backlog when the instance ends. */
 const FINISH_MS = 1000
 /** Statuses after which the same request may succeed later, besides all from 500 on. */
 const LATER = new Set([408, 425, 429])
 
 /**
- * Sends spans to a collector. A collector that is away, slow or closes connections costs spans, never time of what they
- * describe: the backlog is bounded, and the first failure is logged once until the collector accepts spans again.
+ * Sends spans to a collector. If it is away, slow or closes connections, spans are lost, and callers never wait: the
+ * backlog is bounded. The first failure is logged, and the next request that the collector accepts.
  */
 export class SpanExporter {
   readonly #settings: ExportSettings
@@ -77,7 +77,7 @@ export class SpanExporter {
     this.#parts.lost(spans)
   }
 
-  /** Resolves once the collector has what waits, or after a second. */
+  /** Sends the backlog. Resolves once the collector has it, or after a second. */
   async stop(): Promise<void> {
     this.#isStopping = true
     this.#cancelWait?.()
