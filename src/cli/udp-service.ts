@@ -10,7 +10,6 @@ import { ReusePortBinder } from '../transport/handover/reuse-port-binder.ts'
 import { chooseGrouping } from '../transport/udp/batch/grouping/choose-grouping.ts'
 import { loadLibc } from '../transport/udp/batch/libc.ts'
 import { type ChosenUdp, chooseUdp } from '../transport/udp/choose.ts'
-import { dgramDriver } from '../transport/udp/dgram.ts'
 import { RECEIVE_BUFFER_OCTETS, SEND_BUFFER_OCTETS } from '../transport/udp/udp.ts'
 import { MAX_QUERY_AGE_MS_DEFAULT } from './serve-args.ts'
 import { startDataThread } from './start-data-thread.ts'
@@ -20,6 +19,8 @@ type UdpServiceParts = Omit<
   'libc' | 'start' | 'groupsReplies' | 'socketsDefault' | 'timers'
 >
 
+const NO_LOSSES = { overloaded: 0, unsent: 0 }
+
 /**
  * Serves UDP for this process. The way is chosen when the first socket is needed, so commands that
  * open none load nothing and print nothing.
@@ -28,11 +29,8 @@ export class UdpService implements PacketDriver<ListenPlan> {
   readonly kind = 'packets'
   readonly name = 'udp'
   readonly #parts: UdpServiceParts
-  /** Used where batches are not available. */
-  readonly #dgram = dgramDriver({
-    receiveBufferOctets: RECEIVE_BUFFER_OCTETS,
-    sendBufferOctets: SEND_BUFFER_OCTETS,
-  })
+  /** Loaded where batches are not available. */
+  #dgram: PacketDriver<ListenPlan> | undefined
   #chosen: ChosenUdp | undefined
   /** Undefined if node:dgram serves UDP. */
   plane: DataPlane | undefined
@@ -44,7 +42,7 @@ export class UdpService implements PacketDriver<ListenPlan> {
 
   /** Those of node:dgram; the data plane reports its own. */
   get losses(): PacketDriver['losses'] {
-    return this.#dgram.losses
+    return () => this.#dgram?.losses?.() ?? NO_LOSSES
   }
 
   /** Text for the log; undefined = not chosen yet. */
@@ -86,7 +84,16 @@ export class UdpService implements PacketDriver<ListenPlan> {
         'udp-setting-ignored',
       )
     }
-    return this.#dgram.open(plan, handler)
+    return (await this.#loadDgram()).open(plan, handler)
+  }
+
+  async #loadDgram(): Promise<PacketDriver<ListenPlan>> {
+    const { dgramDriver } = await import('../transport/udp/dgram.ts')
+    this.#dgram ??= dgramDriver({
+      receiveBufferOctets: RECEIVE_BUFFER_OCTETS,
+      sendBufferOctets: SEND_BUFFER_OCTETS,
+    })
+    return this.#dgram
   }
 
   #createPlane(groupsReplies: boolean): DataPlane {
