@@ -86,6 +86,7 @@ t.test('check takes a Corefile and a directory of manifests', async (t) => {
       manifests: 'b',
       offline: true,
       strict: true,
+      format: 'table',
     },
   )
   t.equal(scanCheckArgs(['-quiet']), 'flag provided but not defined: -quiet')

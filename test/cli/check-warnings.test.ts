@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { escapeControls } from '../../src/base/telemetry/log.ts'
 import { check } from '../../src/cli/check.ts'
+import { composeLine, type Line } from '../../src/cli/tones.ts'
 import { checkManifests } from '../../src/publish/offline/check-manifests.ts'
 import { lineBufferTo } from '../support/line-buffer.ts'
 import { layFiles } from '../support/server.ts'
@@ -19,7 +20,8 @@ async function run(t: Test, files: Record<string, string>, args: readonly string
   const take = (line: string): void => void printed.push(line.replaceAll(`${directory}/`, ''))
   const takeError = (line: string): void => take(escapeControls(line))
   const lines = lineBufferTo(printed)
-  const output = { lines, print: take, printError: takeError, flush: () => {} }
+  const print = (line: Line): void => take(composeLine(line, false))
+  const output = { lines, print, printError: takeError, flush: () => {} }
   const code = await check(['-conf', join(directory, 'Corefile'), ...args], output)
   // test/server/unlimited-blocks.test.ts has this line.
   return { code, printed: printed.filter((line) => !line.endsWith('know the clients')) }
