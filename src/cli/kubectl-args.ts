@@ -53,7 +53,7 @@ export const KUBECTL: CommandArgs = {
   `),
 }
 
-/** Takes the flags of KUBECTL out of a command line. Throws InputError. */
+/** Separates the flags of KUBECTL from the arguments of its command. Throws InputError. */
 export function scanKubectlArgs(argv: readonly string[]): KubectlArgs {
   const byName = new Map<string, Flag>()
   for (const flag of KUBECTL.flags) {

@@ -17,7 +17,7 @@ import { openPodSocket } from './pod-socket.ts'
 
 type Run = (argv: readonly string[], output: Output) => Promise<number>
 
-/** The commands that ask a server. */
+/** The commands that query a server. */
 const ASKING: Readonly<Record<string, () => Promise<Run>>> = {
   status: async () => (await import('./status.ts')).runStatus,
   peers: async () => (await import('./status.ts')).runPeers,
@@ -119,7 +119,7 @@ async function editDrains({ args, api, folder }: Cluster, output: Output): Promi
   const run = command === 'drain' ? runDrain : runUndrain
   const objects = openObjects(api)
   const ref = { resource: CONFIG_MAPS, namespace, name }
-  // One in the current directory must not be read.
+  // `sextant` must not read a Corefile in the current directory.
   const conf = writeIn(folder, 'Corefile', '. {\n    whoami\n}\n')
   try {
     for (let edits = 1; ; edits++) {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import type { Span, SpanRecorder } from './span.ts'
 
-/** Records spans of work of the program, in place of queries. Each has a trace of its own. */
+/** Records spans of work other than queries. Each has a trace of its own. */
 export class WorkSpans implements SpanRecorder {
   readonly #clock: Clock
   readonly #add: (span: Span) => void
