@@ -3,6 +3,7 @@ import { setLogForm } from '../base/telemetry/log.ts'
 import { COMMON_FLAGS, type CommandArgs, helpLines } from './args.ts'
 import { COMMANDS } from './commands.ts'
 import { type Output, processOutput } from './output.ts'
+import { isScreen } from './tones.ts'
 
 const HELP_FLAG = /^--?h(elp)?$/
 
@@ -10,6 +11,11 @@ const HELP_FLAG = /^--?h(elp)?$/
 export async function main(argv: readonly string[]): Promise<void> {
   const { rest, format } = takeLogFormat(argv)
   if (format === 'json') setLogForm((await import('../base/telemetry/json-lines.ts')).JSON_LINES)
+  // A query prints records while they arrive.
+  const printsMeanwhile = rest[0] === 'query' && process.stdout.isTTY
+  if (isScreen(process.stderr, process.env) && !printsMeanwhile) {
+    ;(await import('./progress-bar.ts')).showProgress(process.stderr)
+  }
   const output = processOutput(isServer(rest))
   const code = ['text', 'json'].includes(format)
     ? await run(rest, output)

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { beginProgress, type WorkProgress } from '../base/telemetry/progress.ts'
 import type { Timers } from '../base/timers.ts'
 import type { HostPort } from '../dns/host-port.ts'
 import { TransferFault, UNREACHED } from '../xfr/in/transfer-reader.ts'
@@ -32,6 +33,12 @@ export function askPrimary(ask: Ask): Promise<void> {
   const { primary, source, timers, idleMs, totalMs, signal } = ask
   const from = source === '' ? {} : { localAddress: source }
   const socket = connect({ host: primary.host, port: primary.port, noDelay: true, ...from })
+  let progress: WorkProgress | undefined
+  socket.on('data', () => {
+    // A primary that is away is no work.
+    progress ??= beginProgress(`octets from ${primary.host}:`)
+    progress.at(socket.bytesRead, 0)
+  })
   return new Promise<void>((resolve, reject) => {
     const fail = (message: string): void => {
       reject(new TransferFault(message, socket.bytesRead > 0 ? -1 : UNREACHED))
@@ -54,7 +61,10 @@ export function askPrimary(ask: Ask): Promise<void> {
       fail('the primary closed the connection')
     })
     readMessages(socket, ask, resolve, reject)
-  }).finally(() => socket.destroy())
+  }).finally(() => {
+    progress?.end()
+    socket.destroy()
+  })
 }
 
 function readMessages(

@@ -6,6 +6,7 @@ import { runInSlices } from '../../base/slices.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
 import { oneProblem, type ProblemGroup, problemOf } from '../../base/telemetry/problems.ts'
+import { beginProgress } from '../../base/telemetry/progress.ts'
 import type { Timers } from '../../base/timers.ts'
 import { AddressHealth } from '../../health/address-health.ts'
 import type { HealthProbe } from '../../records/dns-record.ts'
@@ -239,22 +240,25 @@ export class ManifestSource implements FollowedSource, ProbeSource {
   }
 
   #checkSoon({ paths, isEverything }: Disturbance): void {
-    if (paths.size > 0) void this.#work.check(() => this.#checkPaths(paths))
+    if (paths.size > 0) void this.#work.check(() => this.#checkPaths([...paths]))
     if (isEverything) this.#work.surveySoon()
   }
 
-  async #checkPaths(paths: Iterable<string>): Promise<void> {
+  async #checkPaths(paths: readonly string[]): Promise<void> {
     const { probesVersion } = this.#store
     const base = this.#findBase()
     if (base === undefined) return this.#work.surveySoon()
     this.isChanging = true
+    const progress = paths.length > 1 ? beginProgress(this.#options.directory) : undefined
     try {
-      for (const path of paths) {
+      for (const [i, path] of paths.entries()) {
         if (this.#work.isClosed) return
+        progress?.at(i, paths.length)
         await this.#checkPath(path, base)
         await this.#pause()
       }
     } finally {
+      progress?.end()
       this.isChanging = false
     }
     if (this.#store.probesVersion !== probesVersion) {

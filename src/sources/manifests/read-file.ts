@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { beginProgress, type WorkProgress } from '../../base/telemetry/progress.ts'
 import {
   DOCUMENT_OCTETS_MAX,
   type DocumentRange,
@@ -46,17 +47,27 @@ export async function readManifestFile(path: string, options: ReadOptions): Prom
 }
 
 /** As `readManifestFile`, for the content of a file. `path`: for messages. */
-export function readManifestOctets(
+export async function readManifestOctets(
   path: string,
   octets: Buffer,
   options: ReadOptions,
 ): Promise<ManifestFile> {
-  return isReadAsJson(path, options)
-    ? readJson(path, octets, options)
-    : readYaml(path, octets, options)
+  const progress = beginProgress(path)
+  try {
+    const read = isReadAsJson(path, options) ? readJson : readYaml
+    return await read(path, octets, { ...options, progress })
+  } finally {
+    progress.end()
+  }
 }
 
-async function readYaml(path: string, octets: Buffer, options: ReadOptions): Promise<ManifestFile> {
+type WholeOptions = ReadOptions & { readonly progress: WorkProgress }
+
+async function readYaml(
+  path: string,
+  octets: Buffer,
+  options: WholeOptions,
+): Promise<ManifestFile> {
   const reading = new FileReading(path, options)
   const splitter = new DocumentSplitter(octets, octets.length)
   const isComplete = await readAll(reading, octets, splitter, options)
@@ -70,7 +81,11 @@ async function readYaml(path: string, octets: Buffer, options: ReadOptions): Pro
   return reading.finish()
 }
 
-async function readJson(path: string, octets: Buffer, options: ReadOptions): Promise<ManifestFile> {
+async function readJson(
+  path: string,
+  octets: Buffer,
+  options: WholeOptions,
+): Promise<ManifestFile> {
   const reading = new FileReading(path, options)
   const splitter = JsonSplitter.open(octets)
   if (splitter === undefined) {
@@ -91,7 +106,7 @@ async function readAll(
   reading: FileReading,
   octets: Buffer,
   splitter: { next(): DocumentRange | undefined },
-  { pause }: ReadOptions,
+  { pause, progress }: WholeOptions,
 ): Promise<boolean> {
   let count = 0
   for (let range = splitter.next(); range !== undefined; range = splitter.next()) {
@@ -100,6 +115,7 @@ async function readAll(
       return false
     }
     if (reading.isHopeless) return false
+    progress.at(range.start, octets.length)
     while (!reading.prepare(range)) await pause()
     reading.document(octets, range)
     const paused = pause()

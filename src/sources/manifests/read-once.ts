@@ -1,5 +1,6 @@
 import { join, relative } from 'node:path'
 import { isSystemError } from '../../base/system-error.ts'
+import { beginProgress } from '../../base/telemetry/progress.ts'
 import { AddressHealth } from '../../health/address-health.ts'
 import { type Listing, listManifests } from '../../yaml/directory.ts'
 import { directoryError, type ManifestFile } from './manifest-file.ts'
@@ -31,9 +32,16 @@ export async function readDirectoryOnce(
   const { files, warnings } = await list(directory)
   const health = new AddressHealth()
   const store = new ManifestStore(health)
-  for (const { path } of files) {
-    const options = optionsFor(undefined, findSimilar(similar, relative(directory, path)))
-    hold(store, await readManifestFile(path, options))
+  // A single file shows its own.
+  const progress = files.length > 1 ? beginProgress(directory) : undefined
+  try {
+    for (const [i, { path }] of files.entries()) {
+      progress?.at(i, files.length)
+      const options = optionsFor(undefined, findSimilar(similar, relative(directory, path)))
+      hold(store, await readManifestFile(path, options))
+    }
+  } finally {
+    progress?.end()
   }
   return { root: directory, store, health, warnings }
 }

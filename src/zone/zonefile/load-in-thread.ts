@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
 import { statIfAny } from '../../base/stat.ts'
+import { beginProgress } from '../../base/telemetry/progress.ts'
 import {
   type ImageJob,
   type ImageLoad,
@@ -59,7 +60,8 @@ export async function loadWithoutPause(
   { octetsMin = THREAD_OCTETS_MIN, onSnapshot = () => {} }: ThreadOptions = {},
 ): Promise<ImageLoad> {
   if (octetsOf(job) >= octetsMin) {
-    const load = await loadInTurn(job, onSnapshot)
+    const progress = beginProgress('path' in job ? job.path : 'a zone')
+    const load = await loadInTurn(job, onSnapshot).finally(() => progress.end())
     if (load !== undefined) return load
   }
   return await runInSlices(loadImage(job), clock)
