@@ -80,6 +80,11 @@ function exchange(
     const isTls = url.protocol === 'https:'
     const sent = isTls ? requestTls(url, { ...options, ...tls }, read) : request(url, options, read)
     sent.on('error', reject)
+    // Without a listener, Node.js closes the connection and reports nothing.
+    sent.on('upgrade', (_response, socket) => {
+      socket.destroy()
+      reject(new Error('the reply is not that of an admin API (status 101)'))
+    })
     const send = (): void => void sent.end(body === undefined ? undefined : JSON.stringify(body))
     if (isTls && isPinned) sendOnceVerified(sent, certificate, send)
     else send()

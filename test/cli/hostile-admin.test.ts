@@ -1,4 +1,5 @@
 import { createServer } from 'node:http'
+import { createServer as createTcpServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { runDrain, runDrains } from '../../src/cli/drain.ts'
 import { runExplain } from '../../src/cli/explain.ts'
@@ -66,6 +67,20 @@ for (const [name, command, argv, reply] of UNEXPECTED) {
     t.equal(errors.length, 1)
   })
 }
+
+t.test('a reply that switches to another protocol is one line', async (t) => {
+  const upgrade = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => socket.write(upgrade))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as { port: number }
+  const { output, errors } = recordOutput()
+  t.equal(await runStatus([`@127.0.0.1:${port}`], output), 1)
+  t.match(errors, [/: the reply is not that of an admin API \(status 101\)$/])
+})
 
 t.test('the detail of a problem must be a text', async (t) => {
   for (const detail of [DEEP, '{"toString":1}', '5']) {

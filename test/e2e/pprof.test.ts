@@ -4,6 +4,7 @@ import { freePort } from '../support/free-port.ts'
 import { getText } from '../support/get-text.ts'
 import { needs } from '../support/peer.ts'
 import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 t.test('a server makes profiles of its threads while it answers', needs('dig'), async (t) => {
   const port = await freePort()
@@ -34,11 +35,19 @@ t.test('a server makes profiles of its threads while it answers', needs('dig'), 
   }
 
   // A reload ends a profile, also of a data thread, which continues to serve.
-  const profile = get(`profile?seconds=60&thread=${isThreaded ? 0 : 'main'}`)
-  t.match(await get('heap'), { status: 503, text: /^another profile/ })
+  let profile: ReturnType<typeof get> | undefined
+  const isRefused = async (): Promise<boolean> => {
+    profile = get(`profile?seconds=60&thread=${isThreaded ? 0 : 'main'}`)
+    const other = await get('heap?seconds=1')
+    // It may have arrived before the profile, which is refused then.
+    if (other.status === 200) return false
+    t.match(other, { status: 503, text: /^another profile/ })
+    return true
+  }
+  await until(isRefused, 'a profile under way')
   server.process.kill('SIGUSR1')
   await server.prints(/Reloading complete/)
-  t.equal((await profile).status, 200)
+  t.equal((await profile)?.status, 200)
   const [reply] = await askEach(server.port, [], [['example.org', 'A']])
   t.equal(reply?.status, 'NOERROR')
   server.process.kill('SIGTERM')
