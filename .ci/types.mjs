@@ -1,10 +1,18 @@
-// Writes the declarations (.d.ts) of what package.json exports to dist, and of all that these refer to. After a build.
+// Builds dist, and writes there the declarations (.d.ts) of what package.json exports, and of all that these refer to.
+// Arguments are those of tsc. No script of npm that runs after another one: many users switch those off (ignore-scripts).
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 /** Written last, so that it is newer than the build. */
 const DONE = 'dist/types.tsbuildinfo'
 const BUILD = 'dist/build.tsbuildinfo'
+
+const compiler = ['node_modules/typescript/bin/tsc', '-b', 'tsconfig.build.json']
+const { status } = spawnSync(process.execPath, [...compiler, ...process.argv.slice(2)], {
+  stdio: 'inherit',
+})
+if (status !== 0) process.exit(status ?? 1)
 
 if (!existsSync(DONE) || statSync(DONE).mtimeMs <= statSync(BUILD).mtimeMs) {
   const { default: ts } = await import('typescript')
