@@ -55,6 +55,32 @@ export const KUBECTL: CommandArgs = {
 
 /** Separates the flags of KUBECTL from the arguments of its command. Throws InputError. */
 export function scanKubectlArgs(argv: readonly string[]): KubectlArgs {
+  const { given, others } = separate(argv)
+  const [word = '', ...rest] = others
+  const command = KUBECTL_COMMANDS.find((one) => one === word)
+  if (command === undefined) {
+    const hint = word === '' ? '' : didYouMean(word, KUBECTL_COMMANDS)
+    throw fault(`the commands of kubectl sextant are ${KUBECTL_COMMANDS.join(', ')}${hint}`)
+  }
+  const server = rest.find((one) => one.startsWith('@'))
+  if (server !== undefined)
+    throw fault(`${server} is not possible: the server is a Pod; remove it, or use --pod NAME`)
+  const textOf = (name: string, otherwise = ''): string => given.get(name) ?? otherwise
+  return {
+    command,
+    rest,
+    kubeconfig: textOf('kubeconfig'),
+    context: textOf('context'),
+    namespace: textOf('n', NAMESPACE),
+    pod: textOf('pod'),
+    all: TRUE.test(textOf('all')),
+    port: scanPort(textOf('port', PORT)),
+    drains: textOf('drains', DRAINS),
+  }
+}
+
+/** Returns the values of the flags of KUBECTL by key, and all other words. Throws InputError. */
+function separate(argv: readonly string[]) {
   const byName = new Map<string, Flag>()
   for (const flag of KUBECTL.flags) {
     for (const name of [flag.name, ...flag.aliases]) byName.set(keyOf(name), flag)
@@ -75,30 +101,13 @@ export function scanKubectlArgs(argv: readonly string[]): KubectlArgs {
       given.set(keyOf(flag.name), value)
     }
   }
-  const [word = '', ...rest] = others
-  const command = KUBECTL_COMMANDS.find((one) => one === word)
-  if (command === undefined) {
-    const hint = word === '' ? '' : didYouMean(word, KUBECTL_COMMANDS)
-    throw fault(`the commands of kubectl sextant are ${KUBECTL_COMMANDS.join(', ')}${hint}`)
-  }
-  const server = rest.find((one) => one.startsWith('@'))
-  if (server !== undefined)
-    throw fault(`${server} is not possible: the server is a Pod; remove it, or use --pod NAME`)
-  const textOf = (name: string, otherwise = ''): string => given.get(name) ?? otherwise
-  const port = Number(textOf('port', PORT))
-  if (!Number.isInteger(port) || port < 1 || port > 65_535)
-    throw fault(`invalid value ${textOf('port')} for --port: must be from 1 to 65535`)
-  return {
-    command,
-    rest,
-    kubeconfig: textOf('kubeconfig'),
-    context: textOf('context'),
-    namespace: textOf('n', NAMESPACE),
-    pod: textOf('pod'),
-    all: TRUE.test(textOf('all')),
-    port,
-    drains: textOf('drains', DRAINS),
-  }
+  return { given, others }
+}
+
+function scanPort(text: string): number {
+  const port = Number(text)
+  if (Number.isInteger(port) && port >= 1 && port <= 65_535) return port
+  throw fault(`invalid value ${text} for --port: must be from 1 to 65535`)
 }
 
 function fault(message: string): InputError {
