@@ -1,6 +1,8 @@
 import t from 'tap'
 import { root, runSextant } from '../support/server.ts'
 
+// Long: the demo takes half a minute.
+
 t.test('the demo shows two sites and ends by itself', async (t) => {
   const { code, stdout, stderr } = await runSextant(root, ['demo'], 600_000)
   t.equal(code, 0, stderr)

@@ -7,6 +7,8 @@ import { printRdata } from '../../src/dns/rdata/index.ts'
 import { UdpClient } from '../support/client.ts'
 import { root, startServer } from '../support/server.ts'
 
+// Long: it asks a server thousands of times.
+
 /** Asks per row of a table; shares may then be off by SHARE_OFF, seven standard deviations of a half. */
 const ASKS = 1000
 const SHARE_OFF = 0.11

@@ -8,6 +8,8 @@ import { recordOutput } from '../support/recorded-output.ts'
 import { freePort, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
+// Long: it starts many servers.
+
 const corefile = (adminPort: number, extra: string) => `k.example.com:{PORT} {
     bind 127.0.0.1
     admin 127.0.0.1:${adminPort}

@@ -5,6 +5,8 @@ import { fetchLocal } from '../support/http-client.ts'
 import { freePort, type RunningServer, runSextant, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
+// Long: it starts many servers.
+
 const endpoint = (setIdentifier: string, address: string, code: string) => ({
   dnsName: 'app.k.example.com',
   recordType: 'A',

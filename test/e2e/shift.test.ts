@@ -6,6 +6,8 @@ import { readReply } from '../support/read-reply.ts'
 import { freePort, type RunningServer, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
+// Long: it waits until shifts have gone their steps.
+
 const HOST = 'app.k.example.com'
 const QUESTION = { name: HOST, type: 'A' }
 

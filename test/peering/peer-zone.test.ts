@@ -10,6 +10,8 @@ import { ScannedRecord } from '../../src/zone/zonefile/sink.ts'
 import { peerRecord, record } from '../support/exported-zone.ts'
 import { endpoint, type PeerText } from '../support/peer-text.ts'
 
+// Long: it builds zones that are too large.
+
 const HOST = 'app.k.example.com'
 
 function zoneOf(records: readonly ResourceRecord[]): ZoneRecords {
