@@ -103,7 +103,10 @@ spec:
       providerSpecific: [{ name: weight, value: "1" }, { name: geo-code, value: IE }]
 `
 
-/** Panels that a server without a cluster, and a dry run, leave empty. The first is tested with a cluster. */
+/**
+ * Panels that a server without a cluster, and a dry run, leave empty. The first is tested with a cluster. The series of
+ * the second are in test/e2e/egress-reload.test.ts, with real nftables.
+ */
 const NOT_HERE = ['Age of the records', 'Failures of nftables']
 
 t.test('each panel of a server has data in a real Prometheus', needs('prometheus'), async (t) => {
