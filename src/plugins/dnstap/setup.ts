@@ -1,16 +1,17 @@
 import type { InputError } from '../../base/errors.ts'
 import { lazyKey } from '../../base/shared-values.ts'
+import { LocalChannel } from '../../base/telemetry/local-channel.ts'
 import type { Counter, MetricsRegistry } from '../../base/telemetry/metrics.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { addTap } from '../../plugin/query-tap.ts'
 import type { AcceptedSinks } from './accepted-sinks.ts'
-import { EntryWriter } from './entry.ts'
+import { ENTRY_OCTETS_MAX, EntryWriter } from './entry.ts'
 import { ExtraText, otherFields } from './extra-text.ts'
 import { type LineSettings, scanLine } from './line-settings.ts'
 import type { TapSink } from './sink.ts'
-import { OwnChannel, Tap, type TapLine } from './tap.ts'
+import { Tap, type TapLine } from './tap.ts'
 
 /** Endpoints on which a Corefile listens for sinks. */
 const LISTENED = lazyKey('endpoints of dnstap listen', () => new Set<string>())
@@ -89,7 +90,7 @@ function setUpLine(
   const extra = new ExtraText(settings.extra, c.block.metadata)
   let sink: TapSink | AcceptedSinks | undefined
   const receive = (octets: Uint8Array): void => sink?.receive(octets)
-  const channel = c.octetsToControl(receive) ?? new OwnChannel(receive)
+  const channel = c.octetsToControl(receive) ?? new LocalChannel(ENTRY_OCTETS_MAX, receive)
   const writer = new EntryWriter(channel, c.clock, keepsMessages)
   const start = async (): Promise<void> => {
     // Data threads do not need it.

@@ -1,8 +1,7 @@
-import type { OctetChannel } from '../../base/telemetry/octet-channel.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { QueryTap } from '../../plugin/query-tap.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import { ENTRY_OCTETS_MAX, type EntryWriter } from './entry.ts'
+import type { EntryWriter } from './entry.ts'
 import type { ExtraText } from './extra-text.ts'
 
 /** One `dnstap` line of a server block. */
@@ -31,23 +30,5 @@ export class Tap implements QueryTap {
       if (writer.write(tx, octets, extra === undefined ? '' : extra.print(tx))) continue
       this.#lost.of(tx)[i]! += octets > 0 ? 2 : 1
     }
-  }
-}
-
-/** Passes each piece on at once, on the thread that receives them. */
-export class OwnChannel implements OctetChannel {
-  readonly octets: Buffer = Buffer.from(new ArrayBuffer(ENTRY_OCTETS_MAX))
-  readonly #receive: (octets: Uint8Array) => void
-
-  constructor(receive: (octets: Uint8Array) => void) {
-    this.#receive = receive
-  }
-
-  begin(): number {
-    return 0
-  }
-
-  end(end: number): void {
-    this.#receive(this.octets.subarray(0, end))
   }
 }

@@ -1,3 +1,4 @@
+import { copyOctets } from '../../base/octets.ts'
 import type { OctetChannel } from '../../base/telemetry/octet-channel.ts'
 import type { Span } from '../../base/telemetry/spans/span.ts'
 import { printRcode, printType } from '../../dns/iana/index.ts'
@@ -47,9 +48,8 @@ export const ENTRY_OCTETS_MAX: number = TEXTS + 256 + TEXT_COUNT * (2 + TEXT_OCT
 /** `ID_OCTETS` octets: those of a trace and its first span. */
 export type TraceId = Buffer
 
-/** Returns a random identifier. `random`: as Math.random. */
-export function createId(random: () => number): TraceId {
-  const id = Buffer.allocUnsafe(ID_OCTETS)
+/** Returns a random identifier, in `id` if it is given. `random`: as Math.random. @hot */
+export function createId(random: () => number, id: TraceId = Buffer.alloc(ID_OCTETS)): TraceId {
   for (let at = 0; at < ID_OCTETS; at += 4) id.writeUInt32LE(Math.floor(random() * 2 ** 32), at)
   return id
 }
@@ -60,22 +60,22 @@ export function printTraceId(id: TraceId): string {
 }
 
 /** What a transaction does not have. */
-interface Sample {
-  readonly id: TraceId
-  readonly isReplied: boolean
+export interface Sample {
+  id: TraceId
+  isReplied: boolean
   /** Since the Unix epoch. */
-  readonly startMs: number
-  readonly durationMs: number
+  startMs: number
+  durationMs: number
 }
 
-/** Writes an entry of a query. Returns false if there is no room. */
-export function sendEntry(out: OctetChannel, tx: Transaction, sample: Sample): boolean {
+/** Writes an entry of a query. Returns false if there is no room. @hot */
+export function sendEntry(out: OctetChannel, tx: Transaction, sample: Readonly<Sample>): boolean {
   const { query, response } = tx
   const { id, isReplied, startMs, durationMs } = sample
   const { octets } = out
   const at = out.begin(ENTRY_OCTETS_MAX)
   if (at === -1) return false
-  id.copy(octets, at + ID)
+  copyOctets(id, 0, octets, at + ID, ID_OCTETS)
   octets.writeDoubleLE(startMs, at + START)
   octets.writeDoubleLE(durationMs, at + DURATION)
   octets.writeUInt16LE(query.qtype, at + QTYPE)
@@ -86,9 +86,9 @@ export function sendEntry(out: OctetChannel, tx: Transaction, sample: Sample): b
   octets[at + NAME_OCTETS] = query.qnameOctets
   octets.writeUInt16LE(query.peerPort, at + PEER_PORT)
   octets.writeUInt16LE(query.localPort, at + LOCAL_PORT)
-  octets.set(query.peerAddress.subarray(0, 16), at + PEER)
-  octets.set(query.localAddress.subarray(0, 16), at + LOCAL)
-  octets.set(query.qname.subarray(0, query.qnameOctets), at + TEXTS)
+  copyOctets(query.peerAddress, 0, octets, at + PEER, 16)
+  copyOctets(query.localAddress, 0, octets, at + LOCAL, 16)
+  copyOctets(query.qname, 0, octets, at + TEXTS, query.qnameOctets)
   let end = at + TEXTS + query.qnameOctets
   end = putText(octets, end, tx.server.address)
   end = putText(octets, end, tx.zone)

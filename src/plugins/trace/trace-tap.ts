@@ -4,7 +4,7 @@ import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { QueryTap } from '../../plugin/query-tap.ts'
 import { finishedMs } from '../../plugin/status.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
-import { createId, sendEntry, type TraceId } from './entry.ts'
+import { createId, type Sample, sendEntry, type TraceId } from './entry.ts'
 import type { Sampler } from './sampler.ts'
 import type { TraceIds } from './trace-ids.ts'
 
@@ -24,18 +24,23 @@ interface TraceParts {
 export class TraceTap implements QueryTap {
   readonly #parts: TraceParts
   readonly #sampler: Sampler
+  /** Those of the query that is seen. */
+  readonly #id: TraceId
+  readonly #sample: Sample
   /** True: `ids` has the sampled queries. */
   isEarly = false
 
   constructor(parts: TraceParts) {
     this.#parts = parts
     this.#sampler = parts.sampler
+    this.#id = createId(parts.random)
+    this.#sample = { id: this.#id, isReplied: false, startMs: 0, durationMs: 0 }
   }
 
   /** @hot */
   see(tx: Transaction, octets: number): void {
     if (this.isEarly) this.#seeEarly(tx, octets)
-    else if (this.#sampler.isNext()) this.#send(tx, octets, createId(this.#parts.random))
+    else if (this.#sampler.isNext()) this.#send(tx, octets, createId(this.#parts.random, this.#id))
   }
 
   #seeEarly(tx: Transaction, octets: number): void {
@@ -47,8 +52,11 @@ export class TraceTap implements QueryTap {
     const { clock, out, lost } = this.#parts
     const durationMs = finishedMs(tx, clock) - tx.startedMs
     // The query has just ended: the wall clock counts whole milliseconds only.
-    const startMs = clock.now() - durationMs
-    const isReplied = octets > 0 || tx.stream !== undefined
-    if (!sendEntry(out, tx, { id, isReplied, startMs, durationMs })) lost.of(tx)[0]! += 1
+    const sample = this.#sample
+    sample.id = id
+    sample.isReplied = octets > 0 || tx.stream !== undefined
+    sample.startMs = clock.now() - durationMs
+    sample.durationMs = durationMs
+    if (!sendEntry(out, tx, sample)) lost.of(tx)[0]! += 1
   }
 }

@@ -1,15 +1,15 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { EntryWriter, OCTETS } from '../../../src/plugins/dnstap/entry.ts'
+import { LocalChannel } from '../../../src/base/telemetry/local-channel.ts'
+import { ENTRY_OCTETS_MAX, EntryWriter, OCTETS } from '../../../src/plugins/dnstap/entry.ts'
 import { FrameEncoder } from '../../../src/plugins/dnstap/frames.ts'
 import { entryOctets, entryWords, frameOctets } from '../../../src/plugins/dnstap/memory.ts'
-import { OwnChannel } from '../../../src/plugins/dnstap/tap.ts'
 import { readProtobuf } from '../../support/dnstap-sink.ts'
 import { transaction } from '../../support/transaction.ts'
 
 let written: Uint8Array = new Uint8Array(0)
-const channel = new OwnChannel((octets) => {
+const channel = new LocalChannel(ENTRY_OCTETS_MAX, (octets) => {
   written = Uint8Array.from(octets)
 })
 const tx = transaction({ name: 'www.example.org.' })
