@@ -7,8 +7,12 @@ export interface ObjectResource {
   /** '' = the core group. */
   readonly group: string
   readonly version: string
+  /** Other versions that are read alike; each list tries them in this order. Missing = none. */
+  readonly equalVersions?: readonly string[]
   readonly plural: string
   readonly kind: string
+  /** True: its objects have no namespace. Missing = false. */
+  readonly isClusterScoped?: true
 }
 
 /**
@@ -18,7 +22,10 @@ export interface ObjectResource {
 export interface ObjectKind {
   /** Its word, in lower case. */
   readonly word: string
-  /** What it watches: at least one. Another kind may watch the same resource; there is one watch for both. */
+  /**
+   * What it watches. The first one has the objects that give the records: without it, nothing is read. The API may lack
+   * the others. Another kind may watch the same resource; there is one watch for both.
+   */
   readonly resources: readonly ObjectResource[]
   readonly open: () => ObjectReader
 }
@@ -31,7 +38,10 @@ export interface ObjectReader {
   remove(plural: string, key: string): void
   /** Keys of the objects of the resource that it holds, in `namespace`; '' = in all namespaces. */
   keys(plural: string, namespace: string): Iterable<string>
-  /** Returns what changed since the last call: also objects whose records change by another object. */
+  /**
+   * Returns what changed since the last call: also objects whose records change by another object, and removed ones
+   * (without records and problems). It is first called when all resources that the API has were listed.
+   */
   settle(): readonly ObjectRecords[]
 }
 
@@ -52,6 +62,13 @@ export interface ObjectProblem extends FieldProblem {
   /** The object with the field. */
   readonly of: ObjectReference
 }
+
+/**
+ * Set identifier of endpoints of objects that have no set identifier, weight, geo code or location. An identifier
+ * names one endpoint of a site: if several objects have different ones with it, those of the oldest are served. Equal
+ * ones, and those of other sites, are united.
+ */
+export const UNNAMED_SET = 'unnamed'
 
 /** Names an object, as in an Event. */
 export interface ObjectReference {
