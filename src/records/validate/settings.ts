@@ -55,7 +55,7 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] }
  */
 export function scanSettings(
   metadata: Mapping,
-  endpoints: readonly Endpoint[],
+  endpoints: readonly Pick<Endpoint, 'setIdentifier'>[],
 ): RecordSettings | undefined {
   if (field(metadata, 'annotations') === undefined) return undefined
   return readSettings(annotationsOf(metadata), (to) => {
