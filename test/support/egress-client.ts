@@ -1,7 +1,7 @@
+import type { Observation } from '../../src/client/resolver/observation.ts'
 import { scanName } from '../../src/dns/name/name.ts'
 import { scanCidr } from '../../src/dns/text/address.ts'
 import type { Client } from '../../src/egress/agent/client.ts'
-import type { Observation } from '../../src/egress/learned/observation.ts'
 import type { PortRange } from '../../src/egress/rules/port-range.ts'
 import type { ClientRules, DnsRule, EgressRule } from '../../src/egress/rules/rule.ts'
 import { type Dialect, scanSelector } from '../../src/egress/selectors/scan-selector.ts'

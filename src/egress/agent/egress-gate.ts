@@ -1,6 +1,6 @@
+import type { Observation } from '../../client/resolver/observation.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
 import type { GateResult } from '../gate.ts'
-import type { Observation } from '../learned/observation.ts'
 import type { Client } from './client.ts'
 
 /** What the directive that answers the queries of clients needs from the agent. */

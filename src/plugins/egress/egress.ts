@@ -1,5 +1,11 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
+import {
+  type Observation,
+  observeHints,
+  observeReply,
+  observeSearched,
+} from '../../client/resolver/observation.ts'
 import { EdeCode, Opcode, Rcode, RRType } from '../../dns/iana/index.ts'
 import { fittingAnswers, replyLimit, uncompressedOctets } from '../../dns/message/compose.ts'
 import { Protocol, type Query } from '../../dns/message/query.ts'
@@ -7,12 +13,6 @@ import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import type { Client } from '../../egress/agent/client.ts'
 import type { EgressGate } from '../../egress/agent/egress-gate.ts'
 import { type GateResult, waitForAll } from '../../egress/gate.ts'
-import {
-  type Observation,
-  observeHints,
-  observeReply,
-  observeSearched,
-} from '../../egress/learned/observation.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { BlockConfig } from '../../plugin/directive.ts'
 import { type Concern, DROP, type Handler, Trait } from '../../plugin/handler.ts'

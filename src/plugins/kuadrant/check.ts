@@ -12,7 +12,7 @@ import { SLOW_START_STATE } from '../../health/slow-start-text.ts'
 import { cachedPeers } from '../../peering/cache/peer-cache-text.ts'
 import type { CheckReport } from '../../plugin/description.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
-import { findAliasLoops } from '../../publish/build/alias-loops.ts'
+import { findCnameLoops } from '../../publish/build/cname-loops.ts'
 import { findLameServers, NO_REPORT } from '../../publish/build/default-server.ts'
 import { RecordPlaces } from '../../publish/build/locate.ts'
 import { NOTHING_KNOWN } from '../../publish/build/served-health.ts'
@@ -130,7 +130,7 @@ function checkRecords(
   { records, places }: CheckedManifests,
   { all, c, warn }: Surroundings,
 ): InputError[] {
-  const faults = findAliasLoops(records, places)
+  const faults = findCnameLoops(records, places)
   const { source, peering, fallthrough } = options
   const coverage = c.block.shared.find(GEO_COVERAGE)
   const allZones = [...all.flatMap((other) => other.zones), ...c.blockZones]

@@ -4,7 +4,7 @@ import { CHAIN_MAX, isFollowed } from '../../health/down-targets.ts'
 import { type EndpointDrain, isSameDrain } from '../../health/drain/drain.ts'
 import type { StoredRecord } from '../../records/record-source.ts'
 import { lowerNameKey } from '../../records/validate/names.ts'
-import { AliasIndex, AliasReader } from './alias-index.ts'
+import { CnameIndex, CnameReader } from './cname-index.ts'
 import { HOLDERS_MAX, type OwnerHolders } from './owner-holders.ts'
 import type { Contribution } from './owner-set.ts'
 
@@ -56,8 +56,8 @@ export class DeadNames {
   /** Names that have changed since, until `commit`; undefined = it works. */
   readonly #changed = new Map<string, DeadName | undefined>()
   #showsServed = false
-  #aliases: AliasIndex | undefined
-  readonly #reader = new AliasReader()
+  #cnames: CnameIndex | undefined
+  readonly #reader = new CnameReader()
 
   constructor(options: DeadNamesOptions) {
     this.#options = options
@@ -65,12 +65,12 @@ export class DeadNames {
 
   /** Notes a change of a record, once the holders have it. True: it leads to a dead name that another record has. */
   note(before: StoredRecord | undefined, after: StoredRecord | undefined): boolean {
-    if (this.#aliases === undefined) return false
-    if (before !== undefined) this.#aliases.drop(before)
+    if (this.#cnames === undefined) return false
+    if (before !== undefined) this.#cnames.drop(before)
     if (after === undefined) return false
-    this.#aliases.add(after)
+    this.#cnames.add(after)
     if (this.#served.size === 0) return false
-    return this.#aliases.targetsOf(after).some((target) => this.#served.has(target))
+    return this.#cnames.targetsOf(after).some((target) => this.#served.has(target))
   }
 
   /** Adds the targets of CNAMEs that lead to dead names. Returns the same list if there are none. */
@@ -128,10 +128,10 @@ export class DeadNames {
   }
 
   /** Returns the keys of the records with CNAMEs to dead names that only others have. */
-  aliasKeys(): Set<string> {
+  cnameKeys(): Set<string> {
     const keys = new Set<string>()
     for (const name of this.#served.keys()) {
-      for (const { key } of this.#aliases?.of(name) ?? []) keys.add(key)
+      for (const { key } of this.#cnames?.of(name) ?? []) keys.add(key)
     }
     return keys
   }
@@ -198,8 +198,8 @@ export class DeadNames {
   /** Returns the owners of all CNAMEs to a name. */
   *#leadingTo(name: string): Generator<string> {
     const { apex, holders } = this.#options
-    this.#aliases ??= new AliasIndex(apex, holders.records())
-    for (const record of this.#aliases.of(name)) {
+    this.#cnames ??= new CnameIndex(apex, holders.records())
+    for (const record of this.#cnames.of(name)) {
       yield* this.#reader.ownersTo(name, record)
     }
     for (const record of holders.of(name)) yield* this.#reader.ownersTo(name, record)

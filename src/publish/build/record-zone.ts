@@ -115,7 +115,7 @@ export class RecordZone {
 
   /** Keys of the records with targets that are down, drained or in slow start. */
   *impairedKeys(): Generator<string> {
-    const keys = this.#dead.aliasKeys()
+    const keys = this.#dead.cnameKeys()
     yield* keys
     for (const key of this.#healths.impairedKeys()) if (!keys.has(key)) yield key
   }

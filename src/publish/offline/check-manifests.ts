@@ -13,12 +13,12 @@ import type { RecordChange, StoredRecord } from '../../records/record-source.ts'
 import { ManifestSource } from '../../sources/manifests/manifest-source.ts'
 import { probePlaceKey } from '../../sources/manifests/manifest-store.ts'
 import { noManifests } from '../../yaml/directory.ts'
-import { findAliasLoops } from '../build/alias-loops.ts'
+import { findCnameLoops } from '../build/cname-loops.ts'
 import { RecordPlaces } from '../build/locate.ts'
 import { RecordZone } from '../build/record-zone.ts'
 import type { RRsetSink } from '../build/record-zone-options.ts'
 import { NOTHING_KNOWN } from '../build/served-health.ts'
-import { findAliasedHosts } from './unusable-names.ts'
+import { findCnamedHosts } from './unusable-names.ts'
 
 /** Receives the warnings of `sextant check`: data that may be served in an unintended way. */
 export type Warn = (warning: InputError) => void
@@ -135,8 +135,8 @@ export async function checkManifests(
     onConflict: () => {},
     onOut: () => {},
   })
-  const loops = findAliasLoops(read.records, read.places)
-  for (const warning of findAliasedHosts(read.records, read.places)) warn(warning)
+  const loops = findCnameLoops(read.records, read.places)
+  for (const warning of findCnamedHosts(read.records, read.places)) warn(warning)
   const conflicts = findConflicts(zone, read.records, read.places, warn, ', unless a peer has it')
   return [...read.faults, ...conflicts, ...loops]
 }

@@ -5,7 +5,7 @@ import type { Endpoint } from '../../records/dns-record.ts'
 import { unpackRecord } from '../../records/pack.ts'
 import type { StoredRecord } from '../../records/record-source.ts'
 import { isWildcard } from '../../records/validate/names.ts'
-import { sourceOf } from '../build/alias-loops.ts'
+import { sourceOf } from '../build/cname-loops.ts'
 import type { RecordPlaces } from '../build/locate.ts'
 
 /** Octets before the target in the rdata of the types whose hosts must not be CNAMEs (RFC 2181 section 10.3). */
@@ -33,7 +33,7 @@ interface Placed {
 }
 
 /**
- * Finds endpoints that cannot work because of others: those of `findAliasedHosts`; data below a delegation, which no
+ * Finds endpoints that cannot work because of others: those of `findCnamedHosts`; data below a delegation, which no
  * answer contains; name servers of a delegation without an address; CNAMEs to names that the zone does not have.
  */
 export function findUnusableNames(
@@ -48,7 +48,7 @@ export function findUnusableNames(
 }
 
 /** Finds NS, MX and SRV endpoints that lead to the owner of a CNAME. */
-export function findAliasedHosts(
+export function findCnamedHosts(
   records: readonly StoredRecord[],
   places: Pick<RecordPlaces, 'endpoint'>,
 ): InputError[] {
@@ -101,7 +101,7 @@ class NameFinder {
       const { owner, type } = one.endpoint
       if (!isWithin(owner, zone)) continue
       const cut = findCut(owner, zone.apex, cuts)
-      if (type === RRType.CNAME) this.#checkAlias(one, zone, cuts)
+      if (type === RRType.CNAME) this.#checkCname(one, zone, cuts)
       if (type === RRType.NS && cut === owner) this.#checkServers(one, zone, cuts)
       else if (cut !== undefined && !(isAddress(type) && servers.has(nameKey(owner)))) {
         const id = `${one.key} ${nameKey(owner)}`
@@ -132,7 +132,7 @@ class NameFinder {
     this.#warn(one, message)
   }
 
-  #checkAlias(one: Placed, zone: ZoneOfRecords, cuts: ReadonlySet<string>): void {
+  #checkCname(one: Placed, zone: ZoneOfRecords, cuts: ReadonlySet<string>): void {
     if (!zone.isWhole) return
     for (const target of one.endpoint.rdata) {
       if (!isWithin(target, zone) || findCut(target, zone.apex, cuts) !== undefined) continue

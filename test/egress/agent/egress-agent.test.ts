@@ -1,9 +1,9 @@
 import t from 'tap'
+import type { Observation } from '../../../src/client/resolver/observation.ts'
 import { NameBuffer } from '../../../src/dns/name/hashed-name.ts'
 import { nameKey, printName, scanName } from '../../../src/dns/name/name.ts'
 import { scanAddress } from '../../../src/dns/text/address.ts'
 import type { Client } from '../../../src/egress/agent/client.ts'
-import type { Observation } from '../../../src/egress/learned/observation.ts'
 import { answerTo, clientOf, portsOf, rulesOf, selectorsOf } from '../../support/egress-client.ts'
 import { EgressStage, flowOf } from '../../support/egress-stage.ts'
 

@@ -1,10 +1,10 @@
+import type { Observation } from '../../../src/client/resolver/observation.ts'
 import type { HashedName } from '../../../src/dns/name/hashed-name.ts'
 import { printName } from '../../../src/dns/name/name.ts'
 import { printAddress } from '../../../src/dns/text/address.ts'
 import type { Client } from '../../../src/egress/agent/client.ts'
 import type { EgressGate } from '../../../src/egress/agent/egress-gate.ts'
 import type { GateResult } from '../../../src/egress/gate.ts'
-import type { Observation } from '../../../src/egress/learned/observation.ts'
 
 /** An agent that keeps what it is asked to learn, and answers as the test says. */
 export class FakeGate implements EgressGate {

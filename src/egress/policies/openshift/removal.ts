@@ -1,5 +1,5 @@
+import type { Observation } from '../../../client/resolver/observation.ts'
 import { type AddressFamily, printAddress, scanAddress } from '../../../dns/text/address.ts'
-import type { Observation } from '../../learned/observation.ts'
 import { REMOVAL_GRACE_MS } from './lookup-time.ts'
 import { DEFAULT_LIMITS } from './resolved-names.ts'
 

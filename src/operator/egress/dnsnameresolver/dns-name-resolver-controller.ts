@@ -1,4 +1,4 @@
-import { type AskAddresses, askAddresses } from '../../../egress/resolver/ask-addresses.ts'
+import { type AskAddresses, askAddresses } from '../../../client/resolver/ask-addresses.ts'
 import { type Controller, type ControllerEnv, SessionController } from '../../controller.ts'
 import {
   DnsNameResolverSession,

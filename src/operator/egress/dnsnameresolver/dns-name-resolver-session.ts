@@ -1,6 +1,9 @@
 import { FaultLog } from '../../../base/telemetry/fault-log.ts'
+import type { AskAddresses } from '../../../client/resolver/ask-addresses.ts'
+import type { Observation } from '../../../client/resolver/observation.ts'
+import { Resolver } from '../../../client/resolver/resolver.ts'
+import { RESOLVER_RULES_DEFAULT } from '../../../client/resolver/waits.ts'
 import type { HostPort } from '../../../dns/host-port.ts'
-import type { Observation } from '../../../egress/learned/observation.ts'
 import {
   lookupDue,
   NOT_ASKED,
@@ -9,9 +12,6 @@ import {
   type StatusName,
   type StatusRemoval,
 } from '../../../egress/policies/openshift/removal.ts'
-import type { AskAddresses } from '../../../egress/resolver/ask-addresses.ts'
-import { Resolver } from '../../../egress/resolver/resolver.ts'
-import { RESOLVER_RULES_DEFAULT } from '../../../egress/resolver/waits.ts'
 import { scanSelector } from '../../../egress/selectors/scan-selector.ts'
 import { type ApiObject, type ApiResource, textOf } from '../../../kube/api.ts'
 import { Informer } from '../../../kube/informer.ts'

@@ -1,4 +1,4 @@
-import { TTL_SECONDS_MAX } from '../../../egress/learned/observation.ts'
+import { TTL_SECONDS_MAX } from '../../../client/resolver/observation.ts'
 import type {
   StatusAddress,
   StatusName,

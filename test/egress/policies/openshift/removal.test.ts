@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Observation } from '../../../../src/egress/learned/observation.ts'
+import type { Observation } from '../../../../src/client/resolver/observation.ts'
 import {
   type LookupState,
   lookupDue,

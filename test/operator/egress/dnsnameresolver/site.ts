@@ -3,6 +3,7 @@ import { Random } from '../../../../src/base/random.ts'
 import { createLogger } from '../../../../src/base/telemetry/log.ts'
 import { MetricsRegistry } from '../../../../src/base/telemetry/metrics.ts'
 import type { Answered } from '../../../../src/client/ask.ts'
+import type { AddressQuery } from '../../../../src/client/resolver/ask-addresses.ts'
 import { Rcode, RRClass, RRType } from '../../../../src/dns/iana/index.ts'
 import { HeaderFlag } from '../../../../src/dns/message/header.ts'
 import type { ResourceRecord } from '../../../../src/dns/message/message.ts'
@@ -12,7 +13,6 @@ import {
   type ResolvedName,
   updateResolvedNames,
 } from '../../../../src/egress/policies/openshift/resolved-names.ts'
-import type { AddressQuery } from '../../../../src/egress/resolver/ask-addresses.ts'
 import { type ApiObject, type ApiResource, textOf } from '../../../../src/kube/api.ts'
 import { keyOf } from '../../../../src/kube/object-key.ts'
 import type { Controller } from '../../../../src/operator/controller.ts'

@@ -8,8 +8,8 @@ import type { Timers } from '../../base/timers.ts'
 import type { HostPort } from '../../dns/host-port.ts'
 import { lowerName, nameKey } from '../../dns/name/name.ts'
 import type { AddressFamily } from '../../dns/text/address.ts'
-import type { Observation } from '../learned/observation.ts'
 import { type AskAddresses, observeAnswered } from './ask-addresses.ts'
+import type { Observation } from './observation.ts'
 import { ServerChoice } from './server-choice.ts'
 import { answerWaitMs, failureWaitMs, type ResolverRules, spread } from './waits.ts'
 
@@ -51,7 +51,7 @@ interface Task {
 }
 
 /**
- * Resolves names again when their TTL ends, so that grants are renewed without a client's query.
+ * Resolves names again when their TTL ends, so that their addresses are current without a client's query.
  *
  *     want ─▶ heap by due time ─▶ worker: A, AAAA at each server ─▶ observations
  *               ▲                                                     │
@@ -79,7 +79,7 @@ export class Resolver {
   constructor(parts: ResolverParts) {
     this.#parts = parts
     this.#choice = new ServerChoice(parts.random)
-    this.#guarded = guarding(parts.log, 'Resolving names of egress policies')
+    this.#guarded = guarding(parts.log, 'Resolving names again')
     // Each open query listens to it, and Node.js warns of a leak above ten listeners.
     setMaxListeners(0, this.#abort.signal)
     this.#credit = parts.rules.workers

@@ -2,16 +2,16 @@ import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import { createLogger } from '../../../src/base/telemetry/log.ts'
 import type { Answered } from '../../../src/client/ask.ts'
+import { type AddressQuery, askAddresses } from '../../../src/client/resolver/ask-addresses.ts'
+import type { Observation } from '../../../src/client/resolver/observation.ts'
+import { Resolver, type ResolverParts } from '../../../src/client/resolver/resolver.ts'
+import { RESOLVER_RULES_DEFAULT } from '../../../src/client/resolver/waits.ts'
 import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { HeaderFlag } from '../../../src/dns/message/header.ts'
 import type { ResourceRecord } from '../../../src/dns/message/message.ts'
 import { printName, scanName } from '../../../src/dns/name/name.ts'
 import type { AddressFamily } from '../../../src/dns/text/address.ts'
 import { LearnedTable, ttlRule } from '../../../src/egress/learned/learned-table.ts'
-import type { Observation } from '../../../src/egress/learned/observation.ts'
-import { type AddressQuery, askAddresses } from '../../../src/egress/resolver/ask-addresses.ts'
-import { Resolver, type ResolverParts } from '../../../src/egress/resolver/resolver.ts'
-import { RESOLVER_RULES_DEFAULT } from '../../../src/egress/resolver/waits.ts'
 import { ScriptedServer } from '../../support/scripted-server.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
@@ -311,7 +311,7 @@ t.test('a fault of a reader of observations costs only that round', async (t) =>
   await pass(12_000, 20)
   t.equal(resolver.active, 0)
   t.ok(rounds >= 120, 'each name was asked again')
-  t.match(lines.join(), 'Resolving names of egress policies failed')
+  t.match(lines.join(), 'Resolving names again failed')
 })
 
 t.test('after close nothing is asked', async (t) => {

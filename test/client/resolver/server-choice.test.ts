@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Random } from '../../../src/base/random.ts'
-import { ServerChoice } from '../../../src/egress/resolver/server-choice.ts'
+import { ServerChoice } from '../../../src/client/resolver/server-choice.ts'
 
 const servers = [1, 2, 3, 4, 5, 6, 7].map((n) => ({ host: `192.0.2.${n}`, port: 53 }))
 

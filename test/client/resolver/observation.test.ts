@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { observeHints, observeReply } from '../../../src/client/resolver/observation.ts'
 import { Rcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { HeaderFlag } from '../../../src/dns/message/header.ts'
 import type { Message, ResourceRecord } from '../../../src/dns/message/message.ts'
 import { printName, scanName } from '../../../src/dns/name/name.ts'
 import { scanAddress } from '../../../src/dns/text/address.ts'
-import { observeHints, observeReply } from '../../../src/egress/learned/observation.ts'
 
 function rr(owner: string, ttlSeconds: number, type: 'A' | 'AAAA' | 'CNAME', data: string) {
   const rdata = type === 'CNAME' ? scanName(data)! : scanAddress(data)!.bytes

@@ -1,9 +1,9 @@
-import { type Answered, ask, questionOf } from '../../client/ask.ts'
 import type { HostPort } from '../../dns/host-port.ts'
 import { printRcode, RRType } from '../../dns/iana/index.ts'
 import { HeaderFlag } from '../../dns/message/header.ts'
 import type { AddressFamily } from '../../dns/text/address.ts'
-import { type Observation, observeReply, observeSilence } from '../learned/observation.ts'
+import { type Answered, ask, questionOf } from '../ask.ts'
+import { type Observation, observeReply, observeSilence } from './observation.ts'
 
 /** One query for addresses, to one server. */
 export interface AddressQuery {

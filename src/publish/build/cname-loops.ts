@@ -7,7 +7,7 @@ import { isWildcard } from '../../records/validate/names.ts'
 import type { RecordPlaces } from './locate.ts'
 
 /** A CNAME of an endpoint. */
-interface Alias {
+interface Cname {
   readonly key: string
   readonly owner: Uint8Array
   readonly setIdentifier: string
@@ -18,66 +18,65 @@ interface Alias {
 const PRINTED_MAX = 8
 
 /** Finds CNAMEs that lead back to themselves. Each loop is reported once, at one of its endpoints. */
-export function findAliasLoops(
+export function findCnameLoops(
   records: readonly StoredRecord[],
   places: Pick<RecordPlaces, 'endpoint'>,
 ): InputError[] {
-  const { aliases, names } = readAliases(records)
+  const { cnames, names } = readCnames(records)
   const found: InputError[] = []
   const finished = new Set<string>()
-  for (const start of aliases.keys()) {
+  for (const start of cnames.keys()) {
     if (finished.has(start)) continue
-    for (const loop of loopsFrom(start, aliases, names, finished))
-      found.push(describe(loop, places))
+    for (const loop of loopsFrom(start, cnames, names, finished)) found.push(describe(loop, places))
   }
   return found
 }
 
 /** `names`: all names that have records, by `nameKey`. */
-function readAliases(records: readonly StoredRecord[]) {
-  const aliases = new Map<string, Alias[]>()
+function readCnames(records: readonly StoredRecord[]) {
+  const cnames = new Map<string, Cname[]>()
   const names = new Set<string>()
   for (const { key, packed } of records) {
     for (const { owner, type, setIdentifier, rdata } of unpackRecord(packed).endpoints) {
       const name = nameKey(owner)
       names.add(name)
       if (type !== RRType.CNAME) continue
-      const known = aliases.get(name)
+      const known = cnames.get(name)
       const own = rdata.map((target) => ({ key, owner, setIdentifier, target }))
-      if (known === undefined) aliases.set(name, own)
+      if (known === undefined) cnames.set(name, own)
       else known.push(...own)
     }
   }
-  return { aliases, names }
+  return { cnames, names }
 }
 
 /** Follows every CNAME from `start`, without recursion, because a chain may be long. */
 function* loopsFrom(
   start: string,
-  aliases: ReadonlyMap<string, readonly Alias[]>,
+  cnames: ReadonlyMap<string, readonly Cname[]>,
   names: ReadonlySet<string>,
   finished: Set<string>,
-): Generator<readonly Alias[]> {
-  const path: { readonly name: string; readonly alias?: Alias; next: number }[] = []
+): Generator<readonly Cname[]> {
+  const path: { readonly name: string; readonly cname?: Cname; next: number }[] = []
   const depths = new Map<string, number>()
-  const enter = (name: string, alias?: Alias): void => {
+  const enter = (name: string, cname?: Cname): void => {
     depths.set(name, path.length)
-    path.push(alias === undefined ? { name, next: 0 } : { name, alias, next: 0 })
+    path.push(cname === undefined ? { name, next: 0 } : { name, cname, next: 0 })
   }
   enter(start)
   for (let last = path.at(-1); last !== undefined; last = path.at(-1)) {
-    const alias = aliases.get(last.name)?.[last.next++]
-    if (alias === undefined) {
+    const cname = cnames.get(last.name)?.[last.next++]
+    if (cname === undefined) {
       finished.add(last.name)
       depths.delete(last.name)
       path.pop()
       continue
     }
-    const name = sourceOf(alias.target, names)
+    const name = sourceOf(cname.target, names)
     const depth = depths.get(name)
     if (depth !== undefined) {
-      yield [...path.slice(depth + 1).map((step) => step.alias!), alias]
-    } else if (aliases.has(name) && !finished.has(name)) enter(name, alias)
+      yield [...path.slice(depth + 1).map((step) => step.cname!), cname]
+    } else if (cnames.has(name) && !finished.has(name)) enter(name, cname)
   }
 }
 
@@ -94,10 +93,10 @@ export function sourceOf(target: Uint8Array, names: Pick<ReadonlySet<string>, 'h
   return own
 }
 
-function describe(loop: readonly Alias[], places: Pick<RecordPlaces, 'endpoint'>): InputError {
-  const [first] = loop as readonly [Alias, ...Alias[]]
+function describe(loop: readonly Cname[], places: Pick<RecordPlaces, 'endpoint'>): InputError {
+  const [first] = loop as readonly [Cname, ...Cname[]]
   const { key, owner, setIdentifier } = first
-  const printed = loop.slice(0, PRINTED_MAX).map((alias) => printName(alias.target))
+  const printed = loop.slice(0, PRINTED_MAX).map((cname) => printName(cname.target))
   const more = loop.length > PRINTED_MAX ? ['…'] : []
   const way = [printName(owner), ...printed, ...more].join(' to ')
   const message = `DNSRecord ${key}: the CNAMEs lead in a circle, from ${way}: clients get no address; change one of them`

@@ -4,7 +4,7 @@ import type { StoredRecord } from '../../records/record-source.ts'
 
 /** Up to this many owners are compared one by one, because a set costs more. */
 const LINEAR_MAX = 8
-/** Maximum number of records and CNAMEs that an `AliasReader` holds. */
+/** Maximum number of records and CNAMEs that an `CnameReader` holds. */
 const READ_MAX = 100_000
 const NONE: readonly string[] = []
 
@@ -12,7 +12,7 @@ const NONE: readonly string[] = []
  * For each name of a zone: the records that have a CNAME to it, but not the name itself. Names are `lowerNameKey`. New
  * records are sorted in at the next lookup, so that filling a zone costs no more.
  */
-export class AliasIndex {
+export class CnameIndex {
   readonly #apexKey: string
   /** Nearly always one record per name. */
   readonly #byTarget = new Map<string, StoredRecord | Set<StoredRecord>>()
@@ -77,7 +77,7 @@ export class AliasIndex {
  * Finds the owners of CNAMEs that lead to a name. It unpacks each record once until `forget`, because a name that dies
  * may be one of a thousand of a record.
  */
-export class AliasReader {
+export class CnameReader {
   readonly #known = new Map<StoredRecord, ReadonlyMap<string, readonly string[]>>()
   #size = 0
 

@@ -4,7 +4,7 @@ import {
   answerWaitMs,
   failureWaitMs,
   RESOLVER_RULES_DEFAULT,
-} from '../../../src/egress/resolver/waits.ts'
+} from '../../../src/client/resolver/waits.ts'
 
 t.test('the wait after failures', async (t) => {
   const table = [
