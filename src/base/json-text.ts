@@ -1,5 +1,5 @@
 /** DEL, C1 controls, line separators, format characters: JSON may have them, a terminal obeys or hides them. */
-export const FORMAT_CHARACTERS = /[\u007f-\u009f\u2028\u2029\p{Cf}]/gu
+const FORMAT_CHARACTERS = /[\u007f-\u009f\u2028\u2029\p{Cf}]/gu
 
 /** Reads a text as JSON; undefined = it is not JSON. */
 export function scanJsonText(text: string): unknown {
@@ -16,8 +16,8 @@ export function printJsonText(value: unknown, indent = 0): string {
   return escapeFormatCharacters(JSON.stringify(value, undefined, indent))
 }
 
-/** Replaces FORMAT_CHARACTERS by escapes of JSON, which strings of YAML in double quotes have too. */
-export function escapeFormatCharacters(text: string): string {
+/** Replaces FORMAT_CHARACTERS by escapes of JSON. */
+function escapeFormatCharacters(text: string): string {
   return text.replace(FORMAT_CHARACTERS, (c) => {
     // A character above U+FFFF has two UTF-16 units.
     return c.split('').map(printUnit).join('')

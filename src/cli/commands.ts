@@ -41,6 +41,12 @@ export const COMMANDS: readonly Command[] = [
     run: async (rest, output) => (await import('./what-if.ts')).runWhatIf(rest, output),
   },
   {
+    name: 'import',
+    help: 'make DNSRecords from zone files and from the records of other servers and services',
+    args: async () => (await import('./import-args.ts')).IMPORT,
+    run: async (rest, output) => (await import('./import.ts')).runImport(rest, output),
+  },
+  {
     name: 'operator',
     help: 'publish the DNSRecords of a Kubernetes cluster, merged with those of other clusters',
     args: async () => (await import('./operator-args.ts')).OPERATOR,

@@ -1,8 +1,7 @@
-import { createRequire } from 'node:module'
-import type * as Yaml from 'yaml'
 import { InputError } from '../base/errors.ts'
-import { escapeFormatCharacters, FORMAT_CHARACTERS, printJsonText } from '../base/json-text.ts'
+import { printJsonText } from '../base/json-text.ts'
 import { didYouMean } from '../base/nearest.ts'
+import { printBlockYaml } from '../yaml/print-block-yaml.ts'
 import { flagsOf } from './args.ts'
 import type { Output } from './output.ts'
 import type { Line } from './tones.ts'
@@ -47,7 +46,7 @@ export function linesOfData<T extends Line>(
   { data, table }: Printable<T>,
 ): Iterable<T | string> {
   if (format === 'json') return printJsonText(data(), 2).split('\n')
-  if (format === 'yaml') return linesOfYaml(data())
+  if (format === 'yaml') return printBlockYaml(data())
   return table(format === 'wide')
 }
 
@@ -58,21 +57,4 @@ export function printData(
   printable: Printable,
 ): void {
   for (const line of linesOfData(format, printable)) print(line)
-}
-
-/** Returns data as YAML 1.2 that readers of YAML 1.1 understand, without characters that control a terminal. */
-function linesOfYaml(data: object): readonly string[] {
-  // Few runs of the program need the library.
-  const { Document, visit }: typeof Yaml = createRequire(import.meta.url)('yaml')
-  const document = new Document(data, { compat: 'yaml-1.1', aliasDuplicateObjects: false })
-  visit(document, {
-    Scalar: (_, scalar) => {
-      // Only this form has escapes.
-      if (typeof scalar.value === 'string' && scalar.value.search(FORMAT_CHARACTERS) !== -1)
-        scalar.type = 'QUOTE_DOUBLE'
-    },
-  })
-  const text = document.toString({ lineWidth: 0, blockQuote: false })
-  // The last line already ends with a newline.
-  return escapeFormatCharacters(text).slice(0, -1).split('\n')
 }

@@ -14,14 +14,18 @@ const DUMP_OCTETS_MAX = 512 * 1024 * 1024
  * not given. Throws InputError if it can't be read.
  */
 export function chooseRecords(file: string | undefined): RecordsPlace | undefined {
-  if (file === undefined) return undefined
+  return file === undefined ? undefined : { kind: 'dump', ...readDump(file) }
+}
+
+/** Reads a file that must not be empty; `-` = standard input. Throws InputError if it can't be read. */
+export function readDump(file: string): { readonly name: string; readonly octets: Buffer } {
   const name = file === '-' ? '/dev/stdin' : resolve(file)
   const octets = readDumpFile(file, name)
   if (octets === undefined)
     throw new InputError(undefined, `${name}: longer than ${DUMP_OCTETS_MAX} octets`)
   // A `kubectl` that fails prints nothing; otherwise it prints a List, also of no records.
   if (!octets.some((octet) => octet > 0x20)) throw new InputError(undefined, `${name}: is empty`)
-  return { kind: 'dump', name, octets }
+  return { name, octets }
 }
 
 function readDumpFile(file: string, name: string): Buffer | undefined {

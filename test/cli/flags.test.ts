@@ -7,6 +7,7 @@ import { EGRESS_FLAGS } from '../../src/cli/egress-args.ts'
 import { scanExplainArgs } from '../../src/cli/explain-args.ts'
 import { scanFqdnArgs } from '../../src/cli/fqdn-args.ts'
 import { scanGeoArgs } from '../../src/cli/geo-args.ts'
+import { scanImportArgs } from '../../src/cli/import-args.ts'
 import { scanKubectlArgs } from '../../src/cli/kubectl-args.ts'
 import { scanNodeArgs } from '../../src/cli/node-args.ts'
 import { scanOperatorArgs } from '../../src/cli/operator-args.ts'
@@ -40,7 +41,7 @@ const VALUES = new Map(
   --ovn-nb-server-name x | --ovn-owner o | --ovn-families ipv4 | --dns-environment resolv.conf
   --dns-service-name n | --dns-config-file f | --ip-expiration-period 5m | --next-sync-period 60
   --minimum-sync-period 60 | --max-concurrent-reconciles 2 | --zap-log-level debug
-  --trace-otlp h:1
+  --trace-otlp h:1 | FILE... f | --zone z | --namespace x
   --zap-encoder json | --zap-stacktrace-level error | --zap-time-encoding epoch
   `
     .trim()
@@ -86,6 +87,12 @@ const SCANS: Readonly<Record<string, Command>> = {
     besides: [
       ['--manifests --records', '--mmdb=x'],
       ['', '--manifests=x'],
+    ],
+  },
+  import: {
+    scan: scanImportArgs,
+    besides: [
+      ['', 'bind', 'f'],
     ],
   },
   operator: {

@@ -3,7 +3,7 @@ import { isServer } from '../../src/cli/main.ts'
 import { root, runSextant } from '../support/server.ts'
 
 const COMMAND_LIST =
-  'the commands are serve, check, geo, what-if, operator, node, fqdn, query, explain, status, peers, health, drain, undrain, drains, demo, kubectl, completion, help'
+  'the commands are serve, check, geo, what-if, import, operator, node, fqdn, query, explain, status, peers, health, drain, undrain, drains, demo, kubectl, completion, help'
 
 const EXPLAIN_USAGE =
   'usage: sextant explain NAME [TYPE] --client ADDR | --subnet CIDR [@SERVER] [-conf FILE] [--records FILE] [--seed N] [-o FORMAT]'
@@ -118,6 +118,6 @@ for (const { args, code, out, error } of CASES) {
 t.test('all but servers wait until their output is read', async (t) => {
   const servers = [['serve'], ['operator'], ['node'], ['demo'], [], ['-conf', 'x'], ['help']]
   for (const argv of servers) t.equal(isServer(argv), true, argv.join(' '))
-  for (const name of ['check', 'geo', 'what-if', 'fqdn', 'query', 'explain', 'status', 'drains'])
+  for (const name of ['check', 'geo', 'what-if', 'import', 'fqdn', 'query', 'explain', 'status', 'drains'])
     t.equal(isServer([name]), false, name)
 })

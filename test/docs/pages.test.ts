@@ -27,6 +27,7 @@ const PAGES = [
   'how-to/drain-a-site.md',
   'how-to/explain.md',
   'how-to/fail-over.md',
+  'how-to/import.md',
   'how-to/shift-traffic.md',
   'how-to/migrate-from-coredns.md',
   'how-to/migrate-from-gdnsd.md',

@@ -103,3 +103,11 @@ export function isMapping(value: YamlValue | undefined): value is Mapping {
 export function quote(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)
 }
+
+/** Prints a path, such as `spec.endpoints[0].targets[1]`. */
+export function printPath(path: readonly (string | number)[]): string {
+  return path
+    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
+    .join('')
+    .slice(1)
+}

@@ -8,7 +8,7 @@ import { keyOf } from '../../kube/object-key.ts'
 import { API_VERSION, recordKey } from '../../records/dns-record.ts'
 import { isSameOrigin, type RecordChange, StoredRecord } from '../../records/record-source.ts'
 import { SITES_ANNOTATION } from '../../records/site-facts.ts'
-import type { FieldProblem } from '../../records/validate/fields.ts'
+import { type FieldProblem, printPath } from '../../records/validate/fields.ts'
 import { findIgnored } from '../../records/validate/ignored.ts'
 import { SERVED, validateResource } from '../../records/validate/resource.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
@@ -226,12 +226,4 @@ function isServedAs(before: StoredRecord | undefined, wanted: ExpandedRecord | u
   const isSame = packed === wanted.packed && original === wanted.original
   const isSameObject = heldSinceSeconds === wanted.heldSinceSeconds
   return isSame && isSameObject && isSameOrigin(origin, wanted.origin)
-}
-
-/** Prints a path, such as `spec.endpoints[0].targets[1]`. */
-export function printPath(path: readonly (string | number)[]): string {
-  return path
-    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
-    .join('')
-    .slice(1)
 }

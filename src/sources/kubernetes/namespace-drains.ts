@@ -8,9 +8,9 @@ import { CLUSTER_ONLY, ScheduledDrains } from '../../health/drain/drain-schedule
 import { scanDrainSelector } from '../../health/drain/selector.ts'
 import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
 import type { ObjectTarget } from '../../kube/object-sink.ts'
-import { RefusedError } from '../../records/validate/fields.ts'
+import { printPath, RefusedError } from '../../records/validate/fields.ts'
 import { scanNamespaceDrain } from '../../records/validate/settings.ts'
-import { CLUSTER_PLACE, printPath } from './cluster-store.ts'
+import { CLUSTER_PLACE } from './cluster-store.ts'
 
 interface NamespaceDrainsOptions {
   /** Empty = all namespaces. */

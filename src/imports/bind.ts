@@ -1,0 +1,163 @@
+import { InputError, InputErrors } from '../base/errors.ts'
+import { plural } from '../base/plural.ts'
+import { runWhole } from '../base/slices.ts'
+import { printType, RRType } from '../dns/iana/types.ts'
+import { equalNames, printName, ROOT_NAME } from '../dns/name/name.ts'
+import { TARGETS_MAX } from '../records/dns-record.ts'
+import { printTarget } from '../records/print-endpoint.ts'
+import { RECORD_TYPES } from '../records/validate/target.ts'
+import { loadZoneText } from '../zone/zonefile/load.ts'
+import { NodeRecords } from '../zone/zonefile/node-records.ts'
+import type { ZoneRecords } from '../zone/zonefile/records.ts'
+import { ZoneScanner } from '../zone/zonefile/scanner.ts'
+import type { ScannedRecord } from '../zone/zonefile/sink.ts'
+import type { ZoneText } from '../zone/zonefile/text.ts'
+import type { ImportFile, ImportFormat } from './import-format.ts'
+import { endpointDocument } from './imported-endpoint.ts'
+import type { ImportedHosts } from './imported-hosts.ts'
+
+/** Types that a server makes when it signs a zone. */
+const SIGNING_TYPES: ReadonlySet<number> = new Set([
+  ...[RRType.RRSIG, RRType.NSEC, RRType.NSEC3, RRType.NSEC3PARAM, RRType.DNSKEY],
+  ...[RRType.CDS, RRType.CDNSKEY],
+])
+const TYPE_NUMBERS: ReadonlySet<number> = new Set(RECORD_TYPES.values())
+/** Types whose target is a name, which a DNSRecord writes without escapes. */
+const NAME_TYPES: ReadonlySet<number> = new Set([RRType.CNAME, RRType.NS, RRType.PTR])
+
+/** Zone files (RFC 1035 section 5): each file is one zone. */
+export const BIND: ImportFormat = {
+  word: 'bind',
+  files: 'zone files of BIND, Knot, NSD or any other server',
+  read: (files, hosts, { zone }) => {
+    for (const file of files) {
+      const source = sourceOf(file)
+      const apex = zone ?? findApex(source)
+      new ZoneImport(loadRecords(source, apex, hosts), apex, hosts).read()
+    }
+  },
+}
+
+function sourceOf({ name, octets }: ImportFile): ZoneText {
+  return { file: name, text: octets, stamp: '' }
+}
+
+/** Returns the owner of the SOA record. Throws InputError if the file leaves it open. */
+function findApex(source: ZoneText): Uint8Array {
+  let apex = ROOT_NAME
+  const sink = {
+    add: ({ type, owner, ownerOctets }: ScannedRecord) => {
+      if (type === RRType.SOA) apex = owner.slice(0, ownerOctets)
+      return type !== RRType.SOA
+    },
+  }
+  const scanner = new ZoneScanner(ROOT_NAME, sink)
+  runWhole(scanner.scan(source))
+  if (apex.length > 1) return apex
+  if (scanner.recordCount === 0) throwAll(scanner.errors)
+  const message = 'the file does not say its zone, as $ORIGIN or the owner of SOA; add --zone NAME'
+  throw new InputError({ file: source.file, line: 1 }, message)
+}
+
+function throwAll([first, ...others]: readonly InputError[]): void {
+  if (first !== undefined) throw new InputErrors(first, others)
+}
+
+function loadRecords(source: ZoneText, apex: Uint8Array, hosts: ImportedHosts): ZoneRecords {
+  const loaded = runWhole(loadZoneText(source, apex))
+  if (loaded.kind !== 'loaded') {
+    if (loaded.kind === 'failed') throwAll(loaded.errors)
+    throw new InputError({ file: source.file, line: 1 }, 'the zone cannot be read')
+  }
+  for (const warning of loaded.warnings) {
+    if (warning === loaded.signatures.warning) continue
+    const { position, message } = warning
+    const { file, line } = position ?? { file: source.file, line: 1 }
+    hosts.note(`${file}:${line}`, message)
+  }
+  return loaded.records
+}
+
+/** Makes endpoints from the records of one zone: one for each RRset. */
+class ZoneImport {
+  readonly #records: ZoneRecords
+  readonly #apex: Uint8Array
+  readonly #hosts: ImportedHosts
+  /** For each type of signing, the place of its first record, and their number. */
+  readonly #signing = new Map<number, { readonly place: string; count: number }>()
+
+  constructor(records: ZoneRecords, apex: Uint8Array, hosts: ImportedHosts) {
+    this.#records = records
+    this.#apex = apex
+    this.#hosts = hosts
+  }
+
+  read(): void {
+    const node = new NodeRecords(this.#records)
+    for (let i = 0; i < this.#records.nodeCount; i++) {
+      node.read(i)
+      const owner = this.#records.owner(i)
+      for (let from = 0; from < node.index.length; ) {
+        const end = node.setEnd(from)
+        this.#readSet(owner, node.index.slice(from, end))
+        from = end
+      }
+    }
+    for (const [type, { place, count }] of this.#signing) {
+      const records = plural(count, `${printType(type)} record`)
+      this.#hosts.note(place, `${records} not imported: Sextant signs its zones itself`)
+    }
+  }
+
+  /** `set`: the numbers of the records of one RRset. */
+  #readSet(owner: Uint8Array, set: readonly number[]): void {
+    const type = this.#records.type[set[0]!]!
+    const place = this.#placeOf(set[0]!)
+    if (SIGNING_TYPES.has(type)) {
+      const known = this.#signing.get(type) ?? { place, count: 0 }
+      known.count += set.length
+      this.#signing.set(type, known)
+      return
+    }
+    const isApex = equalNames(owner, this.#apex)
+    const reason = isApex ? ofZone(type) : ''
+    if (reason !== '' || !TYPE_NUMBERS.has(type)) {
+      const why = reason || 'a DNSRecord has no records of this type'
+      const what = `${printType(type)} of ${printName(owner)}`
+      this.#hosts.note(place, `${what} not imported: ${why}`)
+      return
+    }
+    this.#addSet(printName(owner), type, set)
+  }
+
+  #addSet(host: string, type: number, set: readonly number[]): void {
+    const targets: string[] = []
+    for (const record of set) {
+      const rdata = this.#records.rdata(record)
+      if (NAME_TYPES.has(type) && printName(rdata).includes('\\')) {
+        const message = `${printType(type)} ${printName(rdata)} not imported: names of DNSRecords have no escapes`
+        this.#hosts.note(this.#placeOf(record), message)
+      } else targets.push(printTarget(type, rdata))
+    }
+    const ttlSeconds = this.#records.ttlSeconds[set[0]!]!
+    for (let from = 0; from < targets.length; from += TARGETS_MAX) {
+      const part = targets.slice(from, from + TARGETS_MAX)
+      const endpoint = { host, type: printType(type), targets: part, ttlSeconds }
+      this.#hosts.add(endpointDocument(endpoint), this.#placeOf(set[from]!))
+    }
+  }
+
+  #placeOf(record: number): string {
+    const { files, file, line } = this.#records
+    return `${files[file[record]!]}:${line[record]}`
+  }
+}
+
+/** Why a record of the apex is not imported; '' = it is. */
+function ofZone(type: number): string {
+  if (type === RRType.SOA) return 'Sextant makes the SOA record of a zone itself'
+  if (type === RRType.NS) {
+    return 'the zone itself serves it: write `nameserver` in the directive kuadrant'
+  }
+  return ''
+}
