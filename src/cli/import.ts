@@ -31,7 +31,7 @@ export async function runImport(argv: readonly string[], output: Output): Promis
 
 function readFile(file: string): ImportFile {
   const { name, octets } = readDump(file)
-  return { name, octets }
+  return { name: file === '-' ? name : file, octets }
 }
 
 function printDocuments(

@@ -91,9 +91,7 @@ const SCANS: Readonly<Record<string, Command>> = {
   },
   import: {
     scan: scanImportArgs,
-    besides: [
-      ['', 'bind', 'f'],
-    ],
+    besides: [['', 'bind', 'f']],
   },
   operator: {
     scan: (argv) => scanOperatorArgs(argv, { POD_NAMESPACE: 'here' }),

@@ -3,7 +3,8 @@ import { runImport } from '../../src/cli/import.ts'
 import { scanImportArgs } from '../../src/cli/import-args.ts'
 import { recordOutput } from '../support/recorded-output.ts'
 
-const ZONE = '$ORIGIN example.com.\n@ 60 SOA a b 1 2 3 4 5\n@ 60 NS a.example.net.\nwww 60 A 192.0.2.1\n'
+const ZONE =
+  '$ORIGIN example.com.\n@ 60 SOA a b 1 2 3 4 5\n@ 60 NS a.example.net.\nwww 60 A 192.0.2.1\n'
 
 async function run(t: Test, args: readonly string[]) {
   const directory = t.testdir({ db: ZONE, empty: '', none: ZONE.replace(/www.*/, '') })

@@ -118,6 +118,16 @@ for (const { args, code, out, error } of CASES) {
 t.test('all but servers wait until their output is read', async (t) => {
   const servers = [['serve'], ['operator'], ['node'], ['demo'], [], ['-conf', 'x'], ['help']]
   for (const argv of servers) t.equal(isServer(argv), true, argv.join(' '))
-  for (const name of ['check', 'geo', 'what-if', 'import', 'fqdn', 'query', 'explain', 'status', 'drains'])
+  for (const name of [
+    'check',
+    'geo',
+    'what-if',
+    'import',
+    'fqdn',
+    'query',
+    'explain',
+    'status',
+    'drains',
+  ])
     t.equal(isServer([name]), false, name)
 })

@@ -12,10 +12,10 @@ import { formatOf, importFiles } from './import-files.ts'
 
 /*
  * Each folder `fixtures/FORMAT/NAME` has files of the format, rebuilt from public examples, and what they become:
- * `records.yaml` and `notes.txt`. `SEXTANT_FIXTURES=write` writes these two: read the difference.
+ * `records.txt` and `notes.txt`. `SEXTANT_FIXTURES=write` writes these two: read the difference.
  */
 const FIXTURES = join(dirname(fileURLToPath(import.meta.url)), 'fixtures')
-const RECORDS = 'records.yaml'
+const RECORDS = 'records.txt'
 const NOTES = 'notes.txt'
 
 const folders = readdirSync(FIXTURES).flatMap((format) =>
