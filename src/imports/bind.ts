@@ -12,7 +12,7 @@ import type { ZoneRecords } from '../zone/zonefile/records.ts'
 import { ZoneScanner } from '../zone/zonefile/scanner.ts'
 import type { ScannedRecord } from '../zone/zonefile/sink.ts'
 import type { ZoneText } from '../zone/zonefile/text.ts'
-import type { ImportFile, ImportFormat } from './import-format.ts'
+import type { ImportFile, ImportFormat, ImportOptions } from './import-format.ts'
 import { endpointDocument } from './imported-endpoint.ts'
 import type { ImportedHosts } from './imported-hosts.ts'
 
@@ -29,13 +29,36 @@ const NAME_TYPES: ReadonlySet<number> = new Set([RRType.CNAME, RRType.NS, RRType
 export const BIND: ImportFormat = {
   word: 'bind',
   files: 'zone files of BIND, Knot, NSD or any other server',
-  read: (files, hosts, { zone }) => {
-    for (const file of files) {
-      const source = sourceOf(file)
-      const apex = zone ?? findApex(source)
-      new ZoneImport(loadRecords(source, apex, hosts), apex, hosts).read()
-    }
-  },
+  read: (files, hosts, options) => readZoneFiles(files, hosts, options),
+}
+
+/** A record of a zone file, for another format that has types of its own. */
+export interface ZoneRecord {
+  /** In lower case, with a final dot. */
+  readonly host: string
+  readonly type: number
+  readonly ttlSeconds: number
+  readonly rdata: Uint8Array
+  readonly place: string
+}
+
+/** `takes`: returns true for a record that it has imported itself. */
+type TakeRecord = (record: ZoneRecord) => boolean
+
+const TAKES_NONE: TakeRecord = () => false
+
+/** Adds the records of zone files. Throws InputError if a file is none. */
+export function readZoneFiles(
+  files: readonly ImportFile[],
+  hosts: ImportedHosts,
+  { zone }: ImportOptions,
+  takes: TakeRecord = TAKES_NONE,
+): void {
+  for (const file of files) {
+    const source = sourceOf(file)
+    const apex = zone ?? findApex(source)
+    new ZoneImport(loadRecords(source, apex, hosts), apex, hosts, takes).read()
+  }
 }
 
 function sourceOf({ name, octets }: ImportFile): ZoneText {
@@ -83,13 +106,15 @@ class ZoneImport {
   readonly #records: ZoneRecords
   readonly #apex: Uint8Array
   readonly #hosts: ImportedHosts
+  readonly #takes: TakeRecord
   /** For each type of signing, the place of its first record, and their number. */
   readonly #signing = new Map<number, { readonly place: string; count: number }>()
 
-  constructor(records: ZoneRecords, apex: Uint8Array, hosts: ImportedHosts) {
+  constructor(records: ZoneRecords, apex: Uint8Array, hosts: ImportedHosts, takes: TakeRecord) {
     this.#records = records
     this.#apex = apex
     this.#hosts = hosts
+    this.#takes = takes
   }
 
   read(): void {
@@ -105,7 +130,7 @@ class ZoneImport {
     }
     for (const [type, { place, count }] of this.#signing) {
       const records = plural(count, `${printType(type)} record`)
-      this.#hosts.note(place, `${records} not imported: Sextant signs its zones itself`)
+      this.#hosts.note(place, `${records} not imported: a DNSRecord has no signatures`)
     }
   }
 
@@ -113,9 +138,11 @@ class ZoneImport {
   #readSet(owner: Uint8Array, set: readonly number[]): void {
     const type = this.#records.type[set[0]!]!
     const place = this.#placeOf(set[0]!)
+    const left = set.filter((record) => !this.#takes(this.#recordOf(owner, record)))
+    if (left.length === 0) return
     if (SIGNING_TYPES.has(type)) {
       const known = this.#signing.get(type) ?? { place, count: 0 }
-      known.count += set.length
+      known.count += left.length
       this.#signing.set(type, known)
       return
     }
@@ -127,7 +154,7 @@ class ZoneImport {
       this.#hosts.note(place, `${what} not imported: ${why}`)
       return
     }
-    this.#addSet(printName(owner), type, set)
+    this.#addSet(printName(owner), type, left)
   }
 
   #addSet(host: string, type: number, set: readonly number[]): void {
@@ -144,6 +171,17 @@ class ZoneImport {
       const part = targets.slice(from, from + TARGETS_MAX)
       const endpoint = { host, type: printType(type), targets: part, ttlSeconds }
       this.#hosts.add(endpointDocument(endpoint), this.#placeOf(set[from]!))
+    }
+  }
+
+  #recordOf(owner: Uint8Array, record: number): ZoneRecord {
+    const { type, ttlSeconds } = this.#records
+    return {
+      host: printName(owner),
+      type: type[record]!,
+      ttlSeconds: ttlSeconds[record]!,
+      rdata: this.#records.rdata(record),
+      place: this.#placeOf(record),
     }
   }
 

@@ -1,5 +1,7 @@
+import { AZURE } from './azure/azure.ts'
 import { BIND } from './bind.ts'
 import type { ImportFormat } from './import-format.ts'
+import { POWERDNS } from './powerdns/powerdns.ts'
 
 /** All formats, in the order of the documentation. */
-export const FORMATS: readonly ImportFormat[] = [BIND]
+export const FORMATS: readonly ImportFormat[] = [BIND, POWERDNS, AZURE]

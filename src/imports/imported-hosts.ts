@@ -29,7 +29,7 @@ interface Host {
 }
 
 /** `spec.healthCheck` of a DNSRecord. */
-type HealthCheckDocument = Readonly<Record<string, string | number>>
+export type HealthCheckDocument = Readonly<Record<string, string | number>>
 
 /** RFC 1123 subdomain: the names of objects in Kubernetes. */
 const PLAIN_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
