@@ -8,9 +8,15 @@ const PRINTED_MAX = 8
 
 /**
  * Returns a text that two tiers have in common if clients get the same records from both with the same
- * shares. The TTL does not count: it does not change where clients go.
+ * shares. The TTL does not count: it does not change where clients go. `answers`: number of outcomes that a
+ * client gets.
  */
-export function answersKey(tier: Tier, rdata: readonly Uint8Array[]): string {
+export function answersKey(tier: Tier, answers: number, rdata: readonly Uint8Array[]): string {
+  const shares = sharesKey(tier, rdata)
+  return answers > 1 ? `${answers} of ${shares}` : shares
+}
+
+function sharesKey(tier: Tier, rdata: readonly Uint8Array[]): string {
   if (tier.length === 1) return recordsKey(tier[0]!.rdataIndexes, rdata)
   const weightByRecords = new Map<string, number>()
   for (const { weight, rdataIndexes } of tier) {
@@ -36,8 +42,11 @@ function greatestCommonDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestCommonDivisor(b, a % b)
 }
 
-/** `192.0.2.1+192.0.2.2 75 %, 192.0.2.3 25 %`. */
-export function printAnswers(tier: Tier, { type, rdata }: RRsetData): string {
+/**
+ * `192.0.2.1+192.0.2.2 75 %, 192.0.2.3 25 %`. If a client gets several outcomes, `2 of 192.0.2.1 75 %, …` with
+ * the shares of the first one.
+ */
+export function printAnswers(tier: Tier, answers: number, { type, rdata }: RRsetData): string {
   const sum = tier.reduce((total, { weight }) => total + weight, 0)
   const texts = tier.slice(0, PRINTED_MAX).map(({ weight, rdataIndexes }) => {
     const records = rdataIndexes
@@ -48,7 +57,8 @@ export function printAnswers(tier: Tier, { type, rdata }: RRsetData): string {
     return `${all.join('+') || 'NODATA'} ${printPercent(weight / sum)}`
   })
   const more = tier.length - texts.length
-  return more > 0 ? `${texts.join(', ')} and ${more} more` : texts.join(', ')
+  const all = more > 0 ? `${texts.join(', ')} and ${more} more` : texts.join(', ')
+  return answers > 1 ? `${answers} of ${all}` : all
 }
 
 /** `12.3 %`, with two significant digits at least. A share above 0 is never printed as 0. */

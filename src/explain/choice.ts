@@ -12,7 +12,9 @@ import type { BuiltEndpoint, BuiltSet } from './endpoints.ts'
 import type {
   ExplainedCandidate,
   ExplainedChoice,
+  ExplainedDraw,
   ExplainedFailover,
+  ExplainedPick,
   ExplainedRung,
   NearerEndpoint,
 } from './explanation.ts'
@@ -46,10 +48,11 @@ export function joinChoice(
   matching: readonly string[],
 ): JoinedChoice | undefined {
   if (set === undefined || set.candidates.length === 0) return undefined
-  const reported = reportTiers(set.candidates, type, set.failover)
+  const reported = reportTiers(set.candidates, type, set)
   const { steering, tier } = traced
   if (steering.tiers.length !== reported.keys.length + 1) return undefined
   const taken = steering.tiers[tier]!
+  const answers = steering.answers[tier]!
   const members = reported.outcomes.get(tier) ?? []
   if (!areMembers(taken, members)) return undefined
   const indexes = indexesOf(endpoints)
@@ -59,7 +62,7 @@ export function joinChoice(
     sticky === undefined
       ? undefined
       : ranksOf(sticky, {
-          ...{ type, members, hasStandbys: reported.standbys.has(tier) },
+          ...{ type, members, answers: set.answers, hasStandbys: reported.standbys.has(tier) },
           builtFrom: (candidate) => endpoints[indexOf(candidate)]!,
         })
   const explain = (candidate: Candidate, share: number, rank?: number): ExplainedCandidate => {
@@ -93,19 +96,24 @@ export function joinChoice(
   const rungs = composeRungs(parts)
   const decided = rungs.findIndex(({ outcome }) => outcome === 'decided')
   const shares = new Map(rungs[decided]!.candidates.map(({ endpoint, share }) => [endpoint, share]))
-  const { draw } = traced
+  const [draw] = traced.draws
+  const picked = outcomesOf(traced)
+  const explainPick = (outcome: number, i: number): ExplainedPick => {
+    return { endpoint: indexOf(members[outcome]![0]!), draw: explainDraw(traced.draws[i]) }
+  }
   return {
     choice: {
       rungs,
       decided,
-      draw: draw === undefined ? undefined : { value: draw.value, below: draw.bound },
+      draw: explainDraw(draw),
+      picks: answers > 1 ? picked.map(explainPick) : undefined,
       isSticky: sticky !== undefined,
       stickyPrefix: sticky === undefined ? undefined : printPrefix(sticky.prefix),
       failover: explainList(reported.lists.get(tier), traced),
     },
     shares,
     distances: distancesTo(endpoints, client),
-    chosen: new Set((members[outcomeOf(traced)] ?? []).map(indexOf)),
+    chosen: new Set(picked.flatMap((outcome) => members[outcome]!.map(indexOf))),
   }
 }
 
@@ -150,21 +158,32 @@ function areMembers(outcomes: Tier, members: readonly (readonly Candidate[])[]):
   )
 }
 
-/**
- * The outcome that the steerer chose: the first of the sticky order, or the first whose cumulative
- * weight exceeds the draw.
- */
-function outcomeOf({ steering, tier, draw, sticky, rdataIndexes }: TracedChoice): number {
+function explainDraw(draw: TracedChoice['draws'][number] | undefined): ExplainedDraw | undefined {
+  return draw === undefined ? undefined : { value: draw.value, below: draw.bound }
+}
+
+/** The outcomes that the steerer chose, in order: the first ones of the sticky order, or those drawn. */
+function outcomesOf({ steering, tier, draws, sticky, rdataIndexes }: TracedChoice): number[] {
   const outcomes = steering.tiers[tier]!
-  let sum = 0
-  const drawn = outcomes.findIndex(({ weight }) => {
-    sum += weight
-    return sum > (draw?.value ?? 0)
-  })
-  const found = sticky?.outcomes[0] ?? drawn
-  const isSame = outcomes[found]?.rdataIndexes.join() === rdataIndexes.join()
-  assert(isSame, 'the outcome has the rdata that the steerer chose')
+  const answers = steering.answers[tier]!
+  const found = sticky?.outcomes.slice(0, answers) ?? drawnOf(outcomes, answers, draws)
+  const served = new Set(found.flatMap((outcome) => outcomes[outcome]!.rdataIndexes))
+  const isSame = [...served].join() === rdataIndexes.join()
+  assert(isSame, 'the outcomes have the rdata that the steerer chose')
   return found
+}
+
+/** Each draw means the first of the outcomes left whose cumulative weight exceeds it. */
+function drawnOf(outcomes: Tier, answers: number, draws: TracedChoice['draws']): number[] {
+  const left = outcomes.map((_, outcome) => outcome)
+  return Array.from({ length: answers }, (_, i) => {
+    let sum = 0
+    const at = left.findIndex((outcome) => {
+      sum += outcomes[outcome]!.weight
+      return sum > (draws[i]?.value ?? 0)
+    })
+    return left.splice(at, 1)[0]!
+  })
 }
 
 interface RungParts {

@@ -144,7 +144,8 @@ export class NameComparison {
     if (!this.#pairsOf(before.policy, after.policy).haveSameCodes) return false
     if (isSameSet(old, next, before, after)) return true
     return before.tiers.every((tier, i) => {
-      return answersKey(tier, old.rdata) === answersKey(after.tiers[i]!, next.rdata)
+      const key = answersKey(tier, before.answers[i]!, old.rdata)
+      return key === answersKey(after.tiers[i]!, after.answers[i]!, next.rdata)
     })
   }
 
@@ -157,9 +158,8 @@ export class NameComparison {
     const pairs = this.#pairsOf(before.policy, after.policy)
     if (pairs.isDiagonal && isSameSet(old, next, before, after)) return undefined
     const differs = pairs.pairs.map(([i, k]) => {
-      const isSame =
-        answersKey(before.tiers[i]!, old.rdata) === answersKey(after.tiers[k]!, next.rdata)
-      return isSame ? 0 : 1
+      const key = answersKey(before.tiers[i]!, before.answers[i]!, old.rdata)
+      return key === answersKey(after.tiers[k]!, after.answers[k]!, next.rdata) ? 0 : 1
     })
     if (!differs.includes(1)) return undefined
     const key = `${before.policy} ${after.policy} ${differs.join('')}`
@@ -271,7 +271,9 @@ export class NameComparison {
     if (set === undefined) return new Map()
     const tiers = (side === 'before' ? this.#before : this.#after).tiersOf(set)
     const labels = this.#labels(tiers.policy, side)
-    return new Map(tiers.tiers.map((tier, i) => [labels[i]!, printAnswers(tier, set)]))
+    return new Map(
+      tiers.tiers.map((tier, i) => [labels[i]!, printAnswers(tier, tiers.answers[i]!, set)]),
+    )
   }
 
   /** The clients of each tier. */

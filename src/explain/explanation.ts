@@ -110,7 +110,7 @@ export interface ExplainedEndpoint {
   readonly out: readonly { readonly target: string; readonly reason: string }[]
   /** Why it is no candidate; '' = it is one. */
   readonly dropped: string
-  /** Probability for this client, 0..1. */
+  /** Probability for this client, 0..1; of several endpoints, to be the first. */
   readonly share: number
   /** True if this answer has its targets. */
   readonly isChosen: boolean
@@ -120,14 +120,30 @@ export interface ExplainedChoice {
   readonly rungs: readonly ExplainedRung[]
   /** Index of the rung that decided. */
   readonly decided: number
-  /** Undefined = there was one possible outcome. `below`: the sum of the weights. */
-  readonly draw: { readonly value: number; readonly below: number } | undefined
+  /** The first draw; undefined = there was one possible outcome, or the choice is sticky. */
+  readonly draw: ExplainedDraw | undefined
+  /** The endpoints of the answer, in order, if `answers` lets it have several; undefined = it does not. */
+  readonly picks?: readonly ExplainedPick[] | undefined
   /** True: a hash of the client's prefix chose, not a draw (`sticky`). */
   readonly isSticky: boolean
   /** The part of the client's address that was hashed: `81.2.69.0/24`; undefined = the choice is not sticky. */
   readonly stickyPrefix: string | undefined
   /** Undefined = no failover list decided. */
   readonly failover: ExplainedFailover | undefined
+}
+
+/** A random number, 0..below-1. `below`: the sum of the weights that were left. */
+export interface ExplainedDraw {
+  readonly value: number
+  readonly below: number
+}
+
+/** One of several endpoints of an answer. */
+export interface ExplainedPick {
+  /** Index into the endpoints of the step. */
+  readonly endpoint: number
+  /** Undefined = the choice is sticky. */
+  readonly draw: ExplainedDraw | undefined
 }
 
 /** The failover list of the client's geo code. */
@@ -182,11 +198,12 @@ export interface ExplainedCandidate {
   readonly endpoint: number
   /** The weight, or in slow start the part of it that counts; undefined = none. */
   readonly weight: number | undefined
-  /** Probability inside the rung, 0..1; 0 for a standby. */
+  /** Probability inside the rung, 0..1; of several endpoints, to be the first; 0 for a standby. */
   readonly share: number
   readonly isStandby: boolean
   /**
-   * Place in the order in which a sticky choice serves this client: 1 serves, 2 serves once 1 is drained or down.
+   * Place in the order in which a sticky choice serves this client: 1 serves, 2 serves once 1 is drained or down. With
+   * `answers`, the first ranks serve.
    * Undefined = the order is not known: the choice is not sticky, the rung did not decide, or traffic is shifted.
    */
   readonly rank: number | undefined

@@ -3,6 +3,8 @@ import type { Origin } from '../publish/explainable.ts'
 import { WEIGHT_DEFAULT } from '../steering/candidate.ts'
 import type {
   ExplainedCandidate,
+  ExplainedChoice,
+  ExplainedDraw,
   ExplainedEndpoint,
   ExplainedFailover,
   ExplainedLocation,
@@ -74,15 +76,30 @@ function printStep(step: ExplainedStep, number: number): string[] {
     for (const rung of choice.rungs) lines.push(...printRung(rung, endpoints ?? []))
     if (choice.failover !== undefined)
       lines.push(`  failover list: ${printFailover(choice.failover)}`)
-    const { draw, stickyPrefix } = choice
-    const none =
-      stickyPrefix === undefined ? 'not needed' : `none: sticky, by a hash of ${stickyPrefix}`
-    const drawn = draw === undefined ? none : `${draw.value} of 0..${draw.below - 1}`
-    lines.push(`  draw: ${drawn}`)
+    lines.push(...printDraws(choice, endpoints ?? []))
   }
   if (rdata.length === 0) return lines
   lines.push(`  served: ${rdata.join(', ')}`, `  TTL: ${step.ttlSeconds} s: ${step.ttlReason}`)
   return lines
+}
+
+/** Returns one line per draw. */
+function printDraws(
+  { draw, picks, stickyPrefix }: ExplainedChoice,
+  endpoints: readonly ExplainedEndpoint[],
+): string[] {
+  const none =
+    stickyPrefix === undefined ? 'not needed' : `none: sticky, by a hash of ${stickyPrefix}`
+  if (picks === undefined) return [`  draw: ${draw === undefined ? none : printDraw(draw)}`]
+  const lines = picks.map(({ endpoint, draw: drawn }, i) => {
+    const id = idOf(endpoints[endpoint]!, endpoint)
+    return `  draw ${i + 1} of ${picks.length}: ${drawn === undefined ? none : printDraw(drawn)}: ${id}`
+  })
+  return lines
+}
+
+function printDraw({ value, below }: ExplainedDraw): string {
+  return `${value} of 0..${below - 1}`
 }
 
 function printFailover({ order, serving, isClosed }: ExplainedFailover): string {

@@ -1,5 +1,6 @@
 import type { Candidate } from '../steering/candidate.ts'
-import type { Failover, FailoverList } from '../steering/failover.ts'
+import type { FailoverList } from '../steering/failover.ts'
+import type { SetRules } from '../steering/rules.ts'
 import type { TierKey } from '../steering/tier-key.ts'
 import { isForOthers, sortIntoTiers, type TierReport } from '../steering/tiers.ts'
 
@@ -26,7 +27,7 @@ interface PassedOver {
 export function reportTiers(
   candidates: readonly Candidate[],
   type: number,
-  failover: Failover | undefined,
+  rules: Pick<SetRules, 'failover' | 'answers'>,
 ): ReportedTiers {
   const outcomes = new Map<number, (readonly Candidate[])[]>()
   const standbys = new Map<number, Candidate[]>()
@@ -38,7 +39,7 @@ export function reportTiers(
     standby: (tier, member) => append(standbys, tier, member),
     outcome: (tier, members) => append(outcomes, tier, members),
   }
-  const { keys } = sortIntoTiers(candidates, type, failover, report)
+  const { keys } = sortIntoTiers(candidates, type, rules, report)
   const hasDefault = candidates.some(isForOthers) || lists.has(keys.length)
   return { keys, outcomes, standbys, passedOver, lists, hasDefault }
 }

@@ -23,6 +23,8 @@ export interface SetTiers {
   /** Undefined = the location of clients does not matter: one tier. */
   readonly policy: number | undefined
   readonly tiers: readonly Tier[]
+  /** By tier: number of outcomes that a client gets. */
+  readonly answers: readonly number[]
 }
 
 /** A block whose names are compared. */
@@ -118,7 +120,8 @@ export class ServedNames {
     if (steering === undefined) {
       const all = rdata.map((_, i) => i)
       const rdataIndexes = type === RRType.CNAME ? all.slice(0, 1) : all
-      return { policy: undefined, tiers: [[{ weight: 1, ttlSeconds, rdataIndexes }]] }
+      const tiers = [[{ weight: 1, ttlSeconds, rdataIndexes }]]
+      return { policy: undefined, tiers, answers: [1] }
     }
     const known = this.#tiers.get(steering)
     if (known !== undefined) return known

@@ -17,11 +17,12 @@ type Settable = Pick<DnsRecord, 'endpoints' | 'settings'>
  * drained. An annotation that drains the record does not count, because it may have ended.
  */
 export function exportSettings(record: Settable, drain?: DrainSetting): RecordSettings | undefined {
-  const { allDown, sticky, failover, shift } = record.settings ?? {}
+  const { allDown, sticky, answers, failover, shift } = record.settings ?? {}
   // In the order in which settings are read, so that equal settings have equal text.
   const settings = {
     ...(allDown === undefined ? {} : { allDown }),
     ...(sticky === undefined ? {} : { sticky }),
+    ...(answers === undefined ? {} : { answers }),
     ...(failover === undefined || findUnexportedFailover(record) !== '' ? {} : { failover }),
     ...(drain === undefined ? {} : { drain }),
     ...(shift === undefined ? {} : { shift }),

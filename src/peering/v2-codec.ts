@@ -20,8 +20,8 @@ import { toPeerEndpoint } from './to-peer-endpoint.ts'
  *
  *     v=2 site=… host=… name=… type=A ttl=60 set=… weight=120 geo=GEO-EU,DE default=true
  *     location=52.52,13.40 health=up health-port=8081 health-address=10.0.0.1 since=1790000000
- *     created=1780000000 undated=true record=0123abcd all-down=closed sticky=24␠56 failover=DE:FR,US;*:US
- *     drain=racks␠move drain-until=2026-11-24T18:00:00Z shift=to=b␠steps=5%,100%␠bake=10m0s
+ *     created=1780000000 undated=true record=0123abcd all-down=closed sticky=24␠56 answers=3
+ *     failover=DE:FR,US;*:US drain=racks␠move drain-until=2026-11-24T18:00:00Z shift=to=b␠steps=5%,100%␠bake=10m0s
  *     target=… target=…
  *
  * `v` comes first. A string that begins with `+` continues the value before it, so that values of

@@ -5,6 +5,8 @@ export interface RecordSettings {
   readonly allDown?: AllDownPolicy
   /** `off` = not sticky, although the zone is. */
   readonly sticky?: StickyPrefix | 'off'
+  /** As in `SetRules`; `off` = not limited, although the zone is. */
+  readonly answers?: number | 'off'
   /** At least one line; each code once. */
   readonly failover?: readonly FailoverLine[]
   /** Takes all endpoints of the record out of service. */

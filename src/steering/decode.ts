@@ -1,4 +1,5 @@
 import {
+  ANSWERS_SHIFT,
   NO_POLICY,
   OUTCOME_COUNT_MASK,
   POLICY_WORD,
@@ -12,15 +13,21 @@ export interface DecodedSteering {
   /** Number of the policy; undefined = the location of clients does not matter. */
   readonly policy: number | undefined
   readonly tiers: readonly Tier[]
+  /** By tier: number of outcomes that a client gets, 1.. */
+  readonly answers: readonly number[]
 }
 
 /** Decodes valid steering, which starts at `words[offset]` (see `encodeSteering`). */
 export function decodeSteering(words: Uint32Array, offset: number): DecodedSteering {
   const policy = words[offset + POLICY_WORD]!
-  const tiers = Array.from({ length: words[offset + TIER_COUNT_WORD]! }, (_, i) => {
-    return decodeTier(words, offset, offset + words[offset + TIER_OFFSETS_WORD + i]!)
+  const starts = Array.from({ length: words[offset + TIER_COUNT_WORD]! }, (_, i) => {
+    return offset + words[offset + TIER_OFFSETS_WORD + i]!
   })
-  return { policy: policy === NO_POLICY ? undefined : policy, tiers }
+  return {
+    policy: policy === NO_POLICY ? undefined : policy,
+    tiers: starts.map((tier) => decodeTier(words, offset, tier)),
+    answers: starts.map((tier) => words[tier]! >>> ANSWERS_SHIFT || 1),
+  }
 }
 
 function decodeTier(words: Uint32Array, offset: number, tier: number): Tier {

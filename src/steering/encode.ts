@@ -1,5 +1,5 @@
 import { assert } from '../base/assert.ts'
-import type { StickyPrefix } from './rules.ts'
+import { ANSWERS_MAX, type SetRules, type StickyPrefix } from './rules.ts'
 import type { Tier, TierOutcome } from './tiers.ts'
 
 /**
@@ -13,6 +13,7 @@ import type { Tier, TierOutcome } from './tiers.ts'
  *                 n × ┬ cumulative weight, 1..2^32-1, ascending: a draw below it and not below the
  *                     │ one before means this outcome; the last is the sum
  *                     └ offset of the outcome
+ *                 n has in its bits from ANSWERS_SHIFT how many outcomes a client gets, 2..n; 0 = one
  *                 in a sticky tier, whose n is marked with STICKY_TIER:
  *                 prefix lengths: IPv6 << 8 | IPv4
  *                 n × seed, two words
@@ -34,21 +35,23 @@ export const TIER_OFFSETS_WORD = 2
 export const OUTCOME_COUNT_MASK = 0xffff
 export const STICKY_TIER = 0x10000
 export const COUNTED_TIER = 0x20000
+export const ANSWERS_SHIFT = 24
 
 /** Maximum of rdata in one choice: the capacity of `Choice.index`. */
 export const CHOICE_MAX = 4096
 
 /**
- * Returns the encoded steering of a set. `policy`: row of the policy table, or NO_POLICY. `sticky`:
- * tiers choose by the client's prefix, and every outcome has a seed; undefined = tiers draw.
+ * Returns the encoded steering of a set. `policy`: row of the policy table, or NO_POLICY. `rules`: with
+ * `sticky`, every outcome has a seed; `answers` is undefined for types that allow one record per name.
  * `counters`: by tier, the counter of each outcome; undefined = outcomes are not counted.
  */
 export function encodeSteering(
   policy: number,
   tiers: readonly Tier[],
-  sticky?: StickyPrefix,
+  { sticky, answers = 1 }: Pick<SetRules, 'sticky' | 'answers'> = {},
   counters?: readonly (readonly number[])[],
 ): Uint32Array {
+  assert(answers >= 1 && answers <= ANSWERS_MAX, 'answers is 1..ANSWERS_MAX')
   const words: number[] = [policy, tiers.length, ...tiers.map(() => 0)]
   const offsetByOutcome = new Map<string, number>()
   const offsetsOfTiers = tiers.map((tier) =>
@@ -57,7 +60,10 @@ export function encodeSteering(
   for (const [t, tier] of tiers.entries()) {
     words[TIER_OFFSETS_WORD + t] = words.length
     const isSticky = sticky !== undefined && tier.length > 1
-    const marks = (isSticky ? STICKY_TIER : 0) | (counters === undefined ? 0 : COUNTED_TIER)
+    const picks = Math.min(answers, tier.length)
+    const several = picks > 1 ? picks << ANSWERS_SHIFT : 0
+    const marks =
+      several | (isSticky ? STICKY_TIER : 0) | (counters === undefined ? 0 : COUNTED_TIER)
     words.push(tier.length | marks)
     let sum = 0
     for (const [i, outcome] of tier.entries()) {

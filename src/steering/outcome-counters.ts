@@ -16,11 +16,11 @@ export interface CountedOutcome {
   readonly tier: string
   /** The candidates that it serves; at least one. */
   readonly members: readonly Candidate[]
-  /** Its probability for the clients of the tier: above 0, up to 1. */
+  /** Its probability for the clients of the tier to be the first choice: above 0, up to 1. */
   readonly share: number
 }
 
-/** Assigns a counter to each outcome of one set. Threads add 1 to it with each choice of the outcome. */
+/** Assigns a counter to each outcome of one set. Threads add 1 to it with each answer that begins with the outcome. */
 export interface OutcomeCounters {
   /** Returns the number of the counter. */
   assign(outcome: CountedOutcome): number

@@ -14,29 +14,44 @@ export class RecentEncodings {
   /** Arguments of the last call. The next call often has the same: comparing them costs less than making a key. */
   #lastCandidates: readonly Candidate[] = []
   #lastIsSingleton = false
+  #lastAnswers: number | undefined
   #lastWords: Uint32Array | undefined
 
   /**
    * Returns the encoded steering that `compose` makes for these candidates, from the cache if equal
    * candidates were encoded before. `type` matters only for types that allow one record per name.
    */
-  find(candidates: readonly Candidate[], type: number, compose: Compose): Uint32Array {
-    if (candidates.length > CANDIDATES_MAX) return compose(candidates, type)
+  find(
+    candidates: readonly Candidate[],
+    type: number,
+    answers: number | undefined,
+    compose: Compose,
+  ): Uint32Array {
+    if (candidates.length > CANDIDATES_MAX) return compose(candidates, type, answers)
     const isSingle = isSingleton(type)
-    const isLast = isSingle === this.#lastIsSingleton && areAlike(candidates, this.#lastCandidates)
+    const isLast =
+      isSingle === this.#lastIsSingleton &&
+      answers === this.#lastAnswers &&
+      areAlike(candidates, this.#lastCandidates)
     if (isLast && this.#lastWords !== undefined) return this.#lastWords
-    const key = keyOf(candidates, isSingle)
-    const words = this.#words.get(key) ?? compose(candidates, type)
+    const key = `${answers ?? ''} ${keyOf(candidates, isSingle)}`
+    const words = this.#words.get(key) ?? compose(candidates, type, answers)
     if (this.#words.size >= RECENT_MAX && !this.#words.has(key)) this.#words.clear()
     this.#words.set(key, words)
     this.#lastCandidates = candidates
     this.#lastIsSingleton = isSingle
+    this.#lastAnswers = answers
     this.#lastWords = words
     return words
   }
 }
 
-type Compose = (candidates: readonly Candidate[], type: number) => Uint32Array
+/** Encodes a set. `answers`: as in `SetRules`. */
+export type Compose = (
+  candidates: readonly Candidate[],
+  type: number,
+  answers: number | undefined,
+) => Uint32Array
 
 function keyOf(candidates: readonly Candidate[], isSingle: boolean): string {
   let key = isSingle ? '1' : ''

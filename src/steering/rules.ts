@@ -1,3 +1,5 @@
+import type { Failover } from './failover.ts'
+
 /**
  * What clients get when no candidate is left for them: `open`, `closed`, or the set identifier of
  * the endpoint that serves then.
@@ -20,6 +22,22 @@ export interface StickyPrefix {
 export const STICKY_DEFAULT: StickyPrefix = { ipv4Bits: 24, ipv6Bits: 56 }
 export const STICKY_IPV4_BITS_MAX = 32
 export const STICKY_IPV6_BITS_MAX = 64
+
+/** Largest number of endpoints that `answers` may ask for. */
+export const ANSWERS_MAX = 64
+
+/** How the candidates of a set compete, apart from their own fields. */
+export interface SetRules {
+  /** The choice depends on this prefix of the client, and each candidate has a seed; undefined = on draws. */
+  readonly sticky?: StickyPrefix | undefined
+  /** Lists of the candidates that replace the ladder; undefined = none. */
+  readonly failover?: Failover | undefined
+  /**
+   * A client gets up to this number of endpoints of its tier, 1..ANSWERS_MAX. Undefined = one of a tier with weights,
+   * all of another. Types that allow one record per name ignore it.
+   */
+  readonly answers?: number | undefined
+}
 
 /** The order of take-over for the clients of one geo code. */
 export interface FailoverLine {

@@ -5,11 +5,13 @@ import type { Response } from '../dns/message/response.ts'
 import type { Choice } from '../zone/image/types.ts'
 import type { Steerer } from '../zone/lookup/steerer.ts'
 import * as layout from './encode.ts'
+import * as picking from './picks.ts'
 import type { SteeringSnapshots } from './policies.ts'
 import * as stickiness from './sticky.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const {
+  ANSWERS_SHIFT,
   COUNTED_TIER,
   countersOffset,
   NO_POLICY,
@@ -18,7 +20,8 @@ const {
   STICKY_TIER,
   TIER_OFFSETS_WORD,
 } = layout
-const { pickSticky } = stickiness
+const { findOutcome, Picks } = picking
+const { pickSticky, pickStickySeveral } = stickiness
 
 /** Makes the steerer of a thread. */
 export type SteererFactory = (snapshots: SteeringSnapshots) => Steerer
@@ -31,6 +34,7 @@ export class GeoWeightSteerer implements Steerer {
   readonly #snapshots: SteeringSnapshots
   readonly #random: Random
   readonly #counts: Float64Array | undefined
+  readonly #picks = new Picks()
 
   /** `counts`: the counters of this thread, by number; undefined = nothing is counted. */
   constructor(snapshots: SteeringSnapshots, random: Random, counts?: Float64Array) {
@@ -51,13 +55,19 @@ export class GeoWeightSteerer implements Steerer {
     const tierNumber = policy === NO_POLICY ? 0 : this.#findTier(query, response, policy)
     const tier = offset + words[offset + TIER_OFFSETS_WORD + tierNumber]!
     const count = words[tier]!
+    const several = count >>> ANSWERS_SHIFT
+    response.isSteered = true
+    if (several !== 0) {
+      this.#pickSeveral(words, tier, several, query, response)
+      this.#picks.fill(words, offset, tier, several, choice)
+      return
+    }
     const picked =
       count > OUTCOME_COUNT_MASK
         ? this.#pickMarked(words, tier, query, response)
         : draw(words, tier, count, this.#random)
     const outcome = offset + words[tier + 2 + picked * 2]!
     const rdataCount = words[outcome + 1]!
-    response.isSteered = true
     choice.ttlSeconds = words[outcome]!
     choice.count = rdataCount
     for (let i = 0; i < rdataCount; i++) choice.index[i] = words[outcome + 2 + i]!
@@ -71,10 +81,34 @@ export class GeoWeightSteerer implements Steerer {
       (head & STICKY_TIER) !== 0
         ? pickByPrefix(words, tier, count, query, response)
         : draw(words, tier, count, this.#random)
-    if ((head & COUNTED_TIER) !== 0 && this.#counts !== undefined) {
-      this.#counts[words[countersOffset(words, tier) + picked]!]! += 1
-    }
+    this.#count(words, tier, picked)
     return picked
+  }
+
+  /** Picks that many outcomes of a tier. The first one counts, so that counts follow the weights. @hot */
+  #pickSeveral(
+    words: Uint32Array,
+    tier: number,
+    several: number,
+    query: Query,
+    response: Response,
+  ): void {
+    const head = words[tier]!
+    const count = head & OUTCOME_COUNT_MASK
+    const picks = this.#picks
+    if ((head & STICKY_TIER) !== 0) {
+      raiseScope(words, tier, count, query, response)
+      pickStickySeveral(words, tier, count, query, several, picks)
+    } else {
+      picks.draw(words, tier, count, several, this.#random)
+    }
+    this.#count(words, tier, picks.index[0]!)
+  }
+
+  /** Counts a choice of an outcome if the tier is counted. @hot */
+  #count(words: Uint32Array, tier: number, picked: number): void {
+    if ((words[tier]! & COUNTED_TIER) === 0 || this.#counts === undefined) return
+    this.#counts[words[countersOffset(words, tier) + picked]!]! += 1
   }
 
   /** @hot */
@@ -91,19 +125,10 @@ export class GeoWeightSteerer implements Steerer {
 /** Returns the index of an outcome of the tier at `tier` by its weight. @hot */
 function draw(words: Uint32Array, tier: number, count: number, random: Random): number {
   if (count === 1) return 0
-  const drawn = random.below(words[tier + count * 2 - 1]!)
-  // Finds the first outcome whose cumulative weight exceeds the draw. low..high always contains it.
-  let low = 0
-  let high = count - 1
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (words[tier + 1 + middle * 2]! > drawn) high = middle
-    else low = middle + 1
-  }
-  return low
+  return findOutcome(words, tier, count, random.below(words[tier + count * 2 - 1]!))
 }
 
-/** As `draw`, by the client's prefix. Raises the scope to this prefix. @hot */
+/** As `draw`, by the client's prefix. @hot */
 function pickByPrefix(
   words: Uint32Array,
   tier: number,
@@ -111,10 +136,21 @@ function pickByPrefix(
   query: Query,
   response: Response,
 ): number {
+  raiseScope(words, tier, count, query, response)
+  return pickSticky(words, tier, count, query)
+}
+
+/** Raises the scope to the prefix of a sticky tier. @hot */
+function raiseScope(
+  words: Uint32Array,
+  tier: number,
+  count: number,
+  query: Query,
+  response: Response,
+): void {
   const prefixBits = words[tier + 1 + count * 2]!
   const bits = query.clientFamily === 1 ? prefixBits & 0xff : prefixBits >>> 8
   if (query.clientIsEcs && bits > response.scopeBits) response.scopeBits = bits
-  return pickSticky(words, tier, count, query)
 }
 
 /** Makes the steerers of a thread. Without it, each thread draws at random with a seed of its own. */

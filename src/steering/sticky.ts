@@ -43,20 +43,21 @@ function makeLogarithms(): Uint32Array {
   return table
 }
 
+/** Receives outcomes of a sticky tier, in order; each array has room for all of them. */
+interface StickyPicks {
+  /** Indexes of the outcomes. */
+  readonly index: Uint16Array
+  /** Their scores are score / weight. */
+  readonly score: Float64Array
+  readonly weight: Float64Array
+}
+
 /** Returns the index of the outcome for a client in the sticky tier of `count` outcomes at `tier`. @hot */
 export function pickSticky(words: Uint32Array, tier: number, count: number, query: Query): number {
   const weights = tier + 1
-  const prefix = weights + count * 2
-  const seeds = prefix + 1
-  const prefixBits = words[prefix]!
-  const address = query.clientAddress
-  const isIPv4 = query.clientFamily === 1
-  const bits = isIPv4 ? prefixBits & 0xff : prefixBits >>> 8
-  const high = wordOf(address, 0) & maskOf(bits)
-  // A constant in place of the second word keeps the families apart.
-  const low = isIPv4 ? 4 : wordOf(address, 4) & maskOf(bits - 32)
-  const first = scramble(high)
-  const second = scramble(low)
+  const seeds = weights + count * 2 + 1
+  const first = firstWord(words[seeds - 1]!, query)
+  const second = secondWord(words[seeds - 1]!, query)
   let best = 0
   let bestX = 0
   let bestWeight = 0
@@ -66,13 +67,7 @@ export function pickSticky(words: Uint32Array, tier: number, count: number, quer
     const weight = sum - before
     before = sum
     const seed = words[seeds + i * 2]!
-    let hash = mixIn(mixIn(mixIn(seed, first), second), words[seeds + i * 2 + 1]!)
-    hash ^= hash >>> 16
-    hash = Math.imul(hash, 0x85ebca6b)
-    hash ^= hash >>> 13
-    hash = Math.imul(hash, 0xc2b2ae35)
-    hash ^= hash >>> 16
-    const x = exponential(hash)
+    const x = exponential(hashOf(seed, words[seeds + i * 2 + 1]!, first, second))
     const mine = x * bestWeight
     const theirs = bestX * weight
     // Equal scores must not depend on the order of the outcomes.
@@ -83,6 +78,71 @@ export function pickSticky(words: Uint32Array, tier: number, count: number, quer
     bestWeight = weight
   }
   return best
+}
+
+/**
+ * Sets `picks` to the `most` outcomes with the lowest scores, in this order. The first one is that of
+ * `pickSticky`. `most`: 2..count. @hot
+ */
+export function pickStickySeveral(
+  words: Uint32Array,
+  tier: number,
+  count: number,
+  query: Query,
+  most: number,
+  picks: StickyPicks,
+): void {
+  const weights = tier + 1
+  const seeds = weights + count * 2 + 1
+  const first = firstWord(words[seeds - 1]!, query)
+  const second = secondWord(words[seeds - 1]!, query)
+  const { index, score, weight: weightOf } = picks
+  let picked = 0
+  let before = 0
+  for (let i = 0; i < count; i++) {
+    const sum = words[weights + i * 2]!
+    const weight = sum - before
+    before = sum
+    const seed = words[seeds + i * 2]!
+    const x = exponential(hashOf(seed, words[seeds + i * 2 + 1]!, first, second))
+    let place = picked
+    for (; place > 0; place--) {
+      const mine = x * weightOf[place - 1]!
+      const theirs = score[place - 1]! * weight
+      const isTied = mine === theirs && seed < words[seeds + index[place - 1]! * 2]!
+      if (mine >= theirs && !isTied) break
+      if (place === most) continue
+      index[place] = index[place - 1]!
+      score[place] = score[place - 1]!
+      weightOf[place] = weightOf[place - 1]!
+    }
+    if (place === most) continue
+    if (picked < most) picked++
+    index[place] = i
+    score[place] = x
+    weightOf[place] = weight
+  }
+}
+
+/** What the hash reads of the first 32 bits of the client's address. */
+function firstWord(prefixBits: number, { clientAddress, clientFamily }: Query): number {
+  const bits = clientFamily === 1 ? prefixBits & 0xff : prefixBits >>> 8
+  return scramble(wordOf(clientAddress, 0) & maskOf(bits))
+}
+
+/** What the hash reads of the next 32 bits. A constant in their place keeps the families apart. */
+function secondWord(prefixBits: number, { clientAddress, clientFamily }: Query): number {
+  if (clientFamily === 1) return scramble(4)
+  return scramble(wordOf(clientAddress, 4) & maskOf((prefixBits >>> 8) - 32))
+}
+
+function hashOf(seed: number, seedRest: number, first: number, second: number): number {
+  let hash = mixIn(mixIn(mixIn(seed, first), second), seedRest)
+  hash ^= hash >>> 16
+  hash = Math.imul(hash, 0x85ebca6b)
+  hash ^= hash >>> 13
+  hash = Math.imul(hash, 0xc2b2ae35)
+  return hash ^ (hash >>> 16)
 }
 
 function wordOf(address: Uint8Array, at: number): number {

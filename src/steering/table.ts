@@ -5,11 +5,10 @@ import { POINTS_MAX, type PointSet } from '../geo/classes/point-orders.ts'
 import type { Locator } from '../geo/locator.ts'
 import type { Candidate } from './candidate.ts'
 import { encodeSteering, NO_POLICY } from './encode.ts'
-import type { Failover } from './failover.ts'
 import { OTHER_COUNTERS, type OutcomeCounters, OutcomeMembers } from './outcome-counters.ts'
 import { Policies, type SteeringSnapshot } from './policies.ts'
-import { RecentEncodings } from './recent-encodings.ts'
-import type { StickyPrefix } from './rules.ts'
+import { type Compose, RecentEncodings } from './recent-encodings.ts'
+import type { SetRules } from './rules.ts'
 import { GeoWeightSteerer } from './steerer.ts'
 import type { TierKey } from './tier-key.ts'
 import { isSingleton, sortIntoTiers } from './tiers.ts'
@@ -73,34 +72,32 @@ export class SteeringTable {
 
   /**
    * Returns the encoded steering of one RRset; undefined if it needs no choice because no candidate
-   * has a geo code, a point or a weight. Several CNAMEs always need a choice, because a name can have only
+   * has a geo code, a point or a weight, and clients get all of them. Several CNAMEs always need a choice, because a name can have only
    * one CNAME (RFC 2181 section 10.1). Only the first target of a CNAME candidate counts.
    *
    * `candidates`: 1..CANDIDATES_MAX, without unhealthy ones. The same endpoint may occur twice,
-   * once for its code and once as a default. `sticky`: the choice depends on this prefix of the
-   * client, and each candidate has a seed. `failover`: lists of these candidates. `counters`: assigns
-   * a counter to each outcome; even a set without a choice is then encoded. The result is shared: copy
-   * it before you change it.
+   * once for its code and once as a default. `counters`: assigns a counter to each outcome; even a set
+   * without a choice is then encoded. The result is shared: copy it before you change it.
    */
   compose(
     candidates: readonly Candidate[],
     type: number,
-    sticky?: StickyPrefix,
-    failover?: Failover,
+    { sticky, failover, answers: most }: SetRules = {},
     counters?: OutcomeCounters,
   ): Uint32Array | undefined {
     const isPlain = failover === undefined && counters === undefined
-    if (isPlain && !isSteered(candidates, type)) return undefined
+    const answers = isSingleton(type) || candidates.length === 1 ? undefined : most
+    if (isPlain && !isSteered(candidates, type, answers)) return undefined
     // Equal sets of other owners have other seeds and lists. Shifts are rare.
     const isShifted = candidates[0]?.shift !== undefined
     const isCounted = counters !== undefined && counters !== OTHER_COUNTERS
     if (sticky !== undefined || failover !== undefined || isShifted || isCounted) {
-      return this.#encode(candidates, type, sticky, failover, counters)
+      return this.#encode(candidates, type, { sticky, failover, answers }, counters)
     }
     if (counters !== undefined) {
-      return this.#recentCounted.find(candidates, type, this.#composeCounted)
+      return this.#recentCounted.find(candidates, type, answers, this.#composeCounted)
     }
-    return this.#recent.find(candidates, type, this.#compose)
+    return this.#recent.find(candidates, type, answers, this.#compose)
   }
 
   /**
@@ -113,29 +110,28 @@ export class SteeringTable {
     if (isBlind) this.#warn('the server block has no geoip')
   }
 
-  readonly #compose = (candidates: readonly Candidate[], type: number): Uint32Array => {
-    return this.#encode(candidates, type)
+  readonly #compose: Compose = (candidates, type, answers) => {
+    return this.#encode(candidates, type, { answers })
   }
 
-  readonly #composeCounted = (candidates: readonly Candidate[], type: number): Uint32Array => {
-    return this.#encode(candidates, type, undefined, undefined, OTHER_COUNTERS)
+  readonly #composeCounted: Compose = (candidates, type, answers) => {
+    return this.#encode(candidates, type, { answers }, OTHER_COUNTERS)
   }
 
   #encode(
     candidates: readonly Candidate[],
     type: number,
-    sticky?: StickyPrefix,
-    failover?: Failover,
+    rules: SetRules,
     counters?: OutcomeCounters,
   ): Uint32Array {
     const members = counters === undefined ? undefined : new OutcomeMembers()
-    const sorted = sortIntoTiers(candidates, type, failover, members)
+    const sorted = sortIntoTiers(candidates, type, rules, members)
     const { keys, tiers } = sorted
     const numbers = counters && members?.assign(candidates, sorted, counters)
-    if (keys.length === 0) return encodeSteering(NO_POLICY, tiers, sticky, numbers)
+    if (keys.length === 0) return encodeSteering(NO_POLICY, tiers, rules, numbers)
     const policy = this.#policies.intern(keys)
     if (this.#policies.distinctionCount !== this.#builtCount) this.#queueRefresh()
-    return encodeSteering(policy, tiers, sticky, numbers)
+    return encodeSteering(policy, tiers, rules, numbers)
   }
 
   /**
@@ -300,8 +296,13 @@ function distanceProblem({ data: { near } }: ClassTrie): string | undefined {
   return `the endpoints have more than ${POINTS_MAX} locations: some names are answered without them`
 }
 
-function isSteered(candidates: readonly Candidate[], type: number): boolean {
+function isSteered(
+  candidates: readonly Candidate[],
+  type: number,
+  answers: number | undefined,
+): boolean {
   return (
+    (answers !== undefined && candidates.length > answers) ||
     candidates.some((c) => isLocated(c) || c.weight !== undefined) ||
     candidates[0]?.shift !== undefined ||
     (isSingleton(type) && candidates.length > 1)

@@ -1,7 +1,8 @@
 import { assert } from '../base/assert.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { CANDIDATES_MAX, type Candidate, WEIGHT_DEFAULT, WEIGHT_MAX } from './candidate.ts'
-import { type Failover, type FailoverList, servingMembers } from './failover.ts'
+import { type FailoverList, servingMembers } from './failover.ts'
+import type { SetRules } from './rules.ts'
 import { shiftWeights } from './shift.ts'
 import type { StickySeed } from './sticky.ts'
 import { type TierKey, tierKey } from './tier-key.ts'
@@ -55,13 +56,13 @@ interface TierGroup {
 /**
  * Sorts candidates into tiers (docs: rules 3 and 4). The last tier holds the default candidates, or
  * all candidates if none is a default. As long as some candidate is more than a standby, there is no
- * tier of standbys alone: its clients get the next tier of their ladder. For the codes of `failover`,
+ * tier of standbys alone: its clients get the next tier of their ladder. For the codes of `rules.failover`,
  * its lists decide instead. Candidates of one code at several points have a tier for each point.
  */
 export function sortIntoTiers(
   candidates: readonly Candidate[],
   type: number,
-  failover?: Failover,
+  { failover, answers }: Pick<SetRules, 'failover' | 'answers'> = {},
   report?: TierReport,
 ): Tiers {
   assert(candidates.length > 0, 'a set has candidates')
@@ -88,7 +89,7 @@ export function sortIntoTiers(
     keys: groups.flatMap(({ key }) => key ?? []),
     tiers: groups.map(({ members, list }, tier) => {
       if (list !== undefined) report?.listed(tier, list)
-      if (members.length > 0) return weighTier(members, type, tier, report)
+      if (members.length > 0) return weighTier(members, { type, answers, tier, report })
       report?.outcome(tier, [])
       return [{ weight: 1, ttlSeconds: candidates[0]!.ttlSeconds, rdataIndexes: [] }]
     }),
@@ -168,17 +169,22 @@ function isStandby({ weight }: Candidate): boolean {
   return weight === 0
 }
 
+interface WeighedTier extends Pick<SetRules, 'answers'> {
+  readonly type: number
+  /** Its number. */
+  readonly tier: number
+  readonly report: TierReport | undefined
+}
+
 /** Rule 4: returns the possible outcomes of one draw among `candidates`. */
 function weighTier(
   candidates: readonly Candidate[],
-  type: number,
-  tier: number,
-  report: TierReport | undefined,
+  { type, answers = Number.POSITIVE_INFINITY, tier, report }: WeighedTier,
 ): Tier {
   const members = uniqueEndpoints(candidates)
   const weights = shiftWeights(members)
   const weighted = weights.some((weight) => weight !== undefined)
-  if (!weighted && !isSingleton(type)) {
+  if (!weighted && !isSingleton(type) && members.length <= answers) {
     report?.outcome(tier, members)
     return [unite(members)]
   }

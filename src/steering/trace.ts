@@ -27,8 +27,8 @@ export interface TracedChoice {
   readonly lookup: { readonly clientClass: number; readonly depth: number } | undefined
   /** Index of the tier that was taken. */
   readonly tier: number
-  /** Undefined = the tier has one outcome, or is sticky. */
-  readonly draw: TracedDraw | undefined
+  /** In order, one per endpoint of the answer; empty = the tier has one outcome, or is sticky. */
+  readonly draws: readonly TracedDraw[]
   /** Undefined = no hash of the client chose. */
   readonly sticky: StickyOrder | undefined
   readonly rdataIndexes: readonly number[]
@@ -66,11 +66,11 @@ export class ChoiceTrace {
 }
 
 class TracedRandom extends Random {
-  last: TracedDraw | undefined
+  draws: TracedDraw[] = []
 
   override below(bound: number): number {
     const value = super.below(bound)
-    this.last = { value, bound }
+    this.draws.push({ value, bound })
     return value
   }
 }
@@ -100,7 +100,7 @@ class TracedSteerer implements Steerer {
     choice: Choice,
   ): void {
     this.#snapshots.begin()
-    this.#random.last = undefined
+    this.#random.draws = []
     this.#steerer.choose(query, response, words, offset, choice)
     const steering = decodeSteering(words, offset)
     const { lookup } = this.#snapshots
@@ -112,7 +112,7 @@ class TracedSteerer implements Steerer {
       steering,
       lookup,
       tier,
-      draw: this.#random.last,
+      draws: this.#random.draws,
       sticky: orderSticky(words, tierAt, query),
       rdataIndexes: [...choice.index.subarray(0, choice.count)],
       ttlSeconds: choice.ttlSeconds,

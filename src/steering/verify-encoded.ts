@@ -1,4 +1,5 @@
 import {
+  ANSWERS_SHIFT,
   CHOICE_MAX,
   COUNTED_TIER,
   countersOffset,
@@ -9,7 +10,7 @@ import {
   TIER_COUNT_WORD,
   TIER_OFFSETS_WORD,
 } from './encode.ts'
-import { STICKY_IPV4_BITS_MAX, STICKY_IPV6_BITS_MAX } from './rules.ts'
+import { ANSWERS_MAX, STICKY_IPV4_BITS_MAX, STICKY_IPV6_BITS_MAX } from './rules.ts'
 
 /**
  * True if `count` words at `words[offset]` are valid encoded steering for a set of `rdataCount`
@@ -38,10 +39,14 @@ export function isEncodedSteering(
 
 function isTier(set: Uint32Array, tier: number, head: number, rdataCount: number): boolean {
   if (tier < head || tier >= set.length) return false
-  const marks = set[tier]! & ~OUTCOME_COUNT_MASK
+  const answers = set[tier]! >>> ANSWERS_SHIFT
+  const marks = set[tier]! & ~OUTCOME_COUNT_MASK & (2 ** ANSWERS_SHIFT - 1)
   if ((marks & ~(STICKY_TIER | COUNTED_TIER)) !== 0) return false
   const isSticky = (marks & STICKY_TIER) !== 0
   const outcomes = set[tier]! & OUTCOME_COUNT_MASK
+  // The rdata of several outcomes fit into a choice, as long as each is in it once.
+  const areFew = answers > 1 && answers <= Math.min(outcomes, ANSWERS_MAX)
+  if (answers !== 0 && (!areFew || rdataCount > CHOICE_MAX)) return false
   const end = tier + 1 + outcomes * 2
   const isCounted = (marks & COUNTED_TIER) !== 0
   if (outcomes === 0 || countersOffset(set, tier) + (isCounted ? outcomes : 0) > set.length) {

@@ -75,6 +75,7 @@ export const settings: fc.Arbitrary<RecordSettings> = record({
       }),
     ),
   ),
+  answers: optional(fc.oneof(fc.constant('off' as const), fc.integer({ min: 1, max: 64 }))),
   failover: optional(
     fc.uniqueArray(
       record({

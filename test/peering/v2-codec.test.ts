@@ -53,6 +53,7 @@ t.test('an endpoint is written field by field', async (t) => {
     settings: {
       allDown: 'closed',
       sticky: { ipv4Bits: 24, ipv6Bits: 56 },
+      answers: 3,
       failover: [
         { code: 'DE', entries: ['GEO-EU', 'spare site'] },
         { code: '*', entries: ['GEO-NA'] },
@@ -68,7 +69,7 @@ t.test('an endpoint is written field by field', async (t) => {
       '"set=GEO-EU" "weight=120" "geo=DE,GEO-EU" "default=true"',
       '"location=52.52,13.40" "health=up" "since=1790000000"',
       '"created=1780000000" "undated=true" "record=0123abcd" "all-down=closed" "sticky=24 56"',
-      '"failover=DE:GEO-EU,spare site;*:GEO-NA" "drain=racks move"',
+      '"answers=3" "failover=DE:GEO-EU,spare site;*:GEO-NA" "drain=racks move"',
       '"drain-until=2026-11-24T18:00:00Z" "shift=to=GEO-EU steps=0.5%,100% bake=10m0s"',
       '"target=geo-eu.klb.k.example.com"',
     ].join(' '),
@@ -284,6 +285,7 @@ const IGNORED: readonly {
     given: ['sticky=\u001b[31m\n'],
     want: /sticky "\\u001b\[31m\\n" is ignored: must be true, false or two prefix lengths/,
   },
+  { given: ['answers=65'], want: /answers "65" is ignored: must be a number from 1 to 64/ },
   { given: ['failover='], want: /failover "" is ignored: has no line/ },
   { given: ['failover=DE'], want: /failover "DE" is ignored: line "DE" has no colon/ },
   { given: ['failover=DE:a;DE:b'], want: /two lines for DE/ },
@@ -376,6 +378,7 @@ t.test('other spellings of the properties of a record', async (t) => {
         ],
       },
     ],
+    ['answers=off', { answers: 'off' }],
     ['failover=DE:a;b\n', { failover: [{ code: 'DE', entries: ['a;b'] }] }],
     ['drain=', { drain: { reason: '' } }],
     ['shift=bake=1m to=x=y steps=5%', { shift: { to: 'x=y', steps: [5], bakeMs: 60_000 } }],
@@ -396,6 +399,7 @@ t.test('no octets make it throw', async (t) => {
   const settings = {
     allDown: 'x',
     sticky: 'off',
+    answers: 'off',
     failover: [{ code: 'DE', entries: ['x'] }],
     drain: { reason: 'é', untilMs: 0 },
     shift: { to: 'x', steps: [5], bakeMs: 1000 },

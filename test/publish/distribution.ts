@@ -23,15 +23,14 @@ function printDown({ set, lists, allDown }: DownSet): string {
 }
 
 function printSet(set: OwnerSet) {
-  const { type, ttlSeconds, rdata, candidates, sticky, failover, pointSets } = set
+  const { type, ttlSeconds, rdata, candidates, sticky, answers, pointSets } = set
   const texts = rdata.map((one) => printRdata(type, one))
   const isEmpty = candidates.length === 0
-  const { keys, tiers } = isEmpty
-    ? { keys: [], tiers: [] }
-    : sortIntoTiers(candidates, type, failover)
+  const { keys, tiers } = isEmpty ? { keys: [], tiers: [] } : sortIntoTiers(candidates, type, set)
   return {
     ttlSeconds,
     sticky,
+    answers,
     points: pointSets?.map((points) => points.map(({ text }) => text).join(' ')).sort(),
     tiers: tiers.map((tier, i) => {
       const outcomes = tier.map(({ weight, rdataIndexes, seed }) => {

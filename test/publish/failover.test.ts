@@ -134,7 +134,7 @@ t.test('every client gets what the rules say', async (t) => {
       records.apply(added(recordOf(sites, lines, policy)))
       const set = sink.sets.get(X)!
       const targets = sink.targets(X)!
-      const words = table.compose(set.candidates, set.type, undefined, set.failover)
+      const words = table.compose(set.candidates, set.type, set)
       await table.built()
       if (words === undefined) {
         const whole = targets.map((text) => Number(text.split('.')[3]) - 1).sort()

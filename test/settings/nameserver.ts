@@ -381,9 +381,9 @@ const NOTHING = {
 
 /** Everything that decides the answers, for each class of clients. */
 function printSet(set: OwnerSet): string {
-  const { type, ttlSeconds, rdata, candidates, sticky, failover, pointSets } = set
+  const { type, ttlSeconds, rdata, candidates, sticky, answers, pointSets } = set
   if (candidates.length === 0) return 'nothing'
-  const { keys, tiers } = sortIntoTiers(candidates, type, failover)
+  const { keys, tiers } = sortIntoTiers(candidates, type, set)
   const classes = tiers.map((tier, i) => {
     const outcomes = tier.map(({ weight, rdataIndexes }) => {
       const targets = rdataIndexes.map((index) => printRdata(type, rdata[index]!)).sort()
@@ -395,6 +395,7 @@ function printSet(set: OwnerSet): string {
   return [
     `ttl=${ttlSeconds}`,
     ...(sticky === undefined ? [] : [`sticky=${sticky.ipv4Bits}/${sticky.ipv6Bits}`]),
+    ...(answers === undefined ? [] : [`answers=${answers}`]),
     ...(points === undefined ? [] : [`points=${points.join('|')}`]),
     ...classes,
   ].join(' ')

@@ -1,8 +1,7 @@
-import type { Case } from './columns.ts'
+import { ANNOTATIONS } from './annotation-rows.ts'
 import {
   CNAME_ALONE,
   CNAME_WORDS,
-  type ColumnWords,
   IDENTIFIER_WORDS,
   PLACE_WORDS,
   SAME_IDENTIFIER,
@@ -12,6 +11,7 @@ import {
 } from './conflict-words.ts'
 import { byIdentifier, many, printMany } from './many-targets.ts'
 import { HOST } from './nameserver.ts'
+import type { Row } from './row.ts'
 import {
   A,
   AMERICA,
@@ -40,21 +40,6 @@ import {
   V1_CODES,
   V1_LAST,
 } from './sketches.ts'
-
-/** A setting or state, and what clients get by it. */
-export interface Row extends Case {
-  readonly group: 'endpoint' | 'annotation' | 'health' | 'drain' | 'conflict'
-  readonly name: string
-  /** What each site serves, as `Nameserver` prints it. */
-  readonly want: string
-  /** The same where both records are of one site; missing = `want`. */
-  readonly alone?: string
-  /** What each column must say; missing = nothing. */
-  readonly says?: RegExp
-  /** The same for columns whose sources do not all say that. */
-  readonly words?: ColumnWords
-  readonly but?: Exceptions
-}
 
 const ENDPOINTS: readonly Omit<Row, 'group'>[] = [
   { name: '`weight`', there: sketch(LIGHT), here: HEAVY, want: SHARED },
@@ -131,62 +116,6 @@ const PROBES: readonly Omit<Row, 'group'>[] = [
     isChecked: true,
     want: probes('10.0.0.1:8080'),
     but: { 'second cluster': ONLY_THERE, 'v2 peer': ONLY_THERE, ...PROBED_AS_USUAL },
-  },
-]
-
-const ANNOTATIONS: readonly Omit<Row, 'group'>[] = [
-  {
-    name: '`all-down`',
-    there: { ...PLAIN_ONE, ...set('all-down', 'closed'), down: [ONE] },
-    here: { ...PLAIN_TWO, down: [TWO] },
-    want: '',
-    but: FROM_V1(`app A ttl=60 *: ${TWO}`, `app A ttl=60 *: ${ONE}`),
-  },
-  {
-    name: '`sticky`',
-    there: sketch(LIGHT, set('sticky', '16 48')),
-    here: HEAVY,
-    want: SHARED.replace(' *', ' sticky=16/48 *'),
-    but: FROM_V1(
-      `app A ttl=60 sticky=16/48 *: ${ONE} (20) ${TWO} (80)`,
-      `app A ttl=60 *: ${ONE} (20) ${TWO} (80)`,
-    ),
-  },
-  {
-    name: '`failover`',
-    there: { ...EUROPE, ...set('failover', 'GEO-EU: GEO-NA'), down: [ONE] },
-    here: { endpoints: [...AMERICA.endpoints, `${A} ${THREE} id=three geo=*`] },
-    want: `app A ttl=60 GEO-EU: ${TWO} GEO-NA: ${TWO} *: ${THREE}`,
-    but: FROM_V1(
-      `app A ttl=60 GEO-EU: ${TWO}+${THREE} *: ${TWO}+${THREE}`,
-      `app A ttl=60 GEO-NA: ${TWO} *: ${THREE}`,
-    ),
-  },
-  {
-    name: '`shift`',
-    there: sketch(LIGHT, set('shift', 'to=one steps=10%,100% bake=1h')),
-    here: HEAVY,
-    want: `app A ttl=60 *: ${ONE} (100000) ${TWO} (900000)`,
-    but: FROM_V1(
-      `app A ttl=60 *: ${ONE} (100000) ${TWO} (900000)`,
-      `app A ttl=60 *: ${ONE} (20) ${TWO} (80)`,
-    ),
-  },
-  {
-    name: '`drain`',
-    there: { ...PLAIN_ONE, ...set('drain', 'racks move') },
-    here: PLAIN_TWO,
-    want: `app A ttl=60 *: ${TWO}`,
-    but: V1_LAST,
-  },
-  {
-    name: '`drain-until` in the past',
-    there: {
-      ...PLAIN_ONE,
-      annotations: { 'sextant.io/drain': '', 'sextant.io/drain-until': '2020-01-01T00:00:00Z' },
-    },
-    here: PLAIN_TWO,
-    want: BOTH,
   },
 ]
 
@@ -405,6 +334,7 @@ const CONFLICTS: readonly Omit<Row, 'group'>[] = [
   ...(
     [
       ['sticky', '16 48', '24 56', ' sticky=16/48', ' sticky=24/56'],
+      ['answers', '1', 'off', ' answers=1', ''],
       ['all-down', 'closed', 'open', '', ''],
       ['failover', '*: two', '*: one', '', ''],
     ] as const

@@ -48,9 +48,9 @@ for (const isSticky of [false, true]) {
       return isSticky ? { ...one, seed: stickySeed(OWNER, `${i}`) } : one
     })
     const sticky = isSticky ? STICKY_DEFAULT : undefined
-    const plain = table.compose(set, RRType.A, sticky)!
+    const plain = table.compose(set, RRType.A, { sticky })!
     const numbers = new Numbers()
-    const counted = table.compose(set, RRType.A, sticky, undefined, numbers)!
+    const counted = table.compose(set, RRType.A, { sticky }, numbers)!
     await table.built()
     // The tier of US is one of standbys, so its clients get that of the continent.
     t.strictSame(numbers.print(), ['GEO-NA 0 0.75', 'GEO-NA 1 0.25', '* 4 1'])
@@ -91,8 +91,7 @@ for (const isSticky of [false, true]) {
 
 t.test('sets without counters of their own share their encoding', async (t) => {
   const { table } = createTable()
-  const compose = () =>
-    table.compose(candidates(SITES), RRType.A, undefined, undefined, OTHER_COUNTERS)
+  const compose = () => table.compose(candidates(SITES), RRType.A, {}, OTHER_COUNTERS)
   t.equal(compose(), compose())
   t.not(compose(), table.compose(candidates(SITES), RRType.A), 'apart from sets without counters')
   table.close()
@@ -103,7 +102,7 @@ t.test('a set without a choice is encoded if it is counted', async (t) => {
   const one = candidates([{ rdata: [0, 1] }])
   t.equal(table.compose(one, RRType.A), undefined)
   const numbers = new Numbers()
-  t.ok(table.compose(one, RRType.A, undefined, undefined, numbers))
+  t.ok(table.compose(one, RRType.A, {}, numbers))
   t.strictSame(numbers.print(), [' 0,1 1'])
   table.close()
 })
@@ -120,7 +119,7 @@ t.test('the last tier of a failover list, and NODATA', async (t) => {
   ]
   const numbers = new Numbers()
   const failover = { lists, exhausted: [] }
-  const words = table.compose([a!, b!], RRType.A, undefined, failover, numbers)!
+  const words = table.compose([a!, b!], RRType.A, { failover }, numbers)!
   t.strictSame(numbers.print(), ['* 1 1'])
   await table.built()
   const counts = new Float64Array(3)

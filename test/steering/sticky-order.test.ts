@@ -33,7 +33,7 @@ function queryFrom(text: string): Query {
 }
 
 function encode(tier: readonly TierOutcome[]): { words: Uint32Array; at: number } {
-  const words = encodeSteering(NO_POLICY, [tier], STICKY_DEFAULT)
+  const words = encodeSteering(NO_POLICY, [tier], { sticky: STICKY_DEFAULT })
   return { words, at: words[TIER_OFFSETS_WORD]! }
 }
 

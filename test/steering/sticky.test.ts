@@ -34,7 +34,7 @@ function sites(weights: Readonly<Record<string, number>>): Candidate[] {
 /** Returns a function from a client to the name of its site. */
 function chooser(weights: Readonly<Record<string, number>>, prefix: StickyPrefix = STICKY_DEFAULT) {
   const { table } = createTable(undefined)
-  const words = table.compose(sites(weights), RRType.A, prefix)!
+  const words = table.compose(sites(weights), RRType.A, { sticky: prefix })!
   const steerer = table.steerer()
   const names = Object.keys(weights)
   const query = new Query()

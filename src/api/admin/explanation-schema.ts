@@ -39,6 +39,8 @@ const RUNG = object(
   { nearest: TEXT, nearer: list(object({ endpoint: COUNT, reason: TEXT })) },
 )
 
+const DRAW = object({ value: COUNT, below: COUNT })
+
 const CHOICE = object(
   {
     rungs: list(RUNG),
@@ -46,7 +48,8 @@ const CHOICE = object(
     isSticky: FLAG,
   },
   {
-    draw: object({ value: COUNT, below: COUNT }),
+    draw: DRAW,
+    picks: list(object({ endpoint: COUNT }, { draw: DRAW })),
     stickyPrefix: TEXT,
     failover: object({ order: list(TEXT), serving: TEXT, isClosed: FLAG }),
   },

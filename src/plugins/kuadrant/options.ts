@@ -43,7 +43,7 @@ import {
   scanQuorum,
   scanSite,
 } from './peering-options.ts'
-import { type SettingsDraft, scanAllDown, scanSticky } from './steering-options.ts'
+import { type SettingsDraft, scanAllDown, scanAnswers, scanSticky } from './steering-options.ts'
 
 /** Options of a `kuadrant` block. */
 export interface KuadrantOptions extends PublishOptions {
@@ -118,8 +118,7 @@ export function draftOptions(
  * | shift FILE | explain CIDR... | fallthrough [ZONES...] | site NAME
  * | group NAME [ADDR...] | peer ADDR... [{ allow RULE }]
  * | tsig NAME FILE | silent-site keep|remove DURATION | peer-cache FILE | all-down open|closed|ID
- * | sticky [IPV4_BITS IPV6_BITS] | endpoint-metrics [MAX
- * | off] }` into `draft`. Throws InputError with all faults.
+ * | sticky [IPV4_BITS IPV6_BITS] | answers N | endpoint-metrics [MAX | off] }` into `draft`. Throws InputError with all faults.
  */
 export function scanOptions(
   c: Pick<SetupContext, 'dispenser' | 'block' | 'warn'>,
@@ -219,6 +218,9 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
     },
     sticky(d, { settings }) {
       settings.sticky = scanSticky(d, settings)
+    },
+    answers(d, { settings }) {
+      settings.answers = scanAnswers(d, settings)
     },
     'endpoint-metrics'(d, draft) {
       if (draft.endpointMetrics !== undefined) throw d.error('endpoint-metrics appears twice')

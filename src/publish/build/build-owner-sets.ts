@@ -7,6 +7,7 @@ import type { Endpoint } from '../../records/dns-record.ts'
 import { CANDIDATES_MAX, type Candidate, type CandidateShift } from '../../steering/candidate.ts'
 import { OPEN } from '../../steering/rules.ts'
 import { type StickySeed, stickySeed } from '../../steering/sticky.ts'
+import { isSingleton } from '../../steering/tiers.ts'
 import { contentKey, findNamesakes, mergeEqual } from './equal-endpoints.ts'
 import { describeUnknown, settleFailover } from './failover-lists.ts'
 import { buildLastResort, dropOf, settleAllDown } from './last-resort.ts'
@@ -122,11 +123,12 @@ function buildSet(
   const served = decideServed(unique, isOut)
   const allDown = served === 'all' ? settleAllDown(unique, settings.allDown) : undefined
   const { sticky } = settings
+  const answers = isSingleton(type) || unique.length === 1 ? undefined : settings.answers
   const seedOf = (member: Contribution): StickySeed | undefined => {
     return sticky === undefined ? undefined : stickySeed(owner, identityOf(member, namesakes))
   }
   if (allDown !== undefined && allDown.policy !== OPEN) {
-    const rest = { allDown, drainedCount, sticky, seedOf, report }
+    const rest = { allDown, drainedCount, sticky, answers, seedOf, report }
     return buildLastResort(type, ttlSeconds, unique, rest)
   }
   const indexes = indexTargets(unique, served, rdata)
@@ -154,7 +156,7 @@ function buildSet(
   const settled = settleFailover(unique, built, settings, { rdata, seedOf })
   const { failover, exhausted, endpoints } = settled
   if (report !== undefined) reportMembers(unique, endpoints, report)
-  const rules = { sticky, failover, exhausted, pointSets, allDown, shift }
+  const rules = { sticky, answers, failover, exhausted, pointSets, allDown, shift }
   return { type, ttlSeconds, rdata, candidates, endpoints, ...rules, drainedCount }
 }
 

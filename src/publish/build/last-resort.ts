@@ -1,5 +1,5 @@
 import type { Candidate } from '../../steering/candidate.ts'
-import { type AllDownPolicy, CLOSED, OPEN, type StickyPrefix } from '../../steering/rules.ts'
+import { type AllDownPolicy, CLOSED, OPEN, type SetRules } from '../../steering/rules.ts'
 import type { StickySeed } from '../../steering/sticky.ts'
 import type { AllDown, BuildReport, Contribution, Drop, Member, OwnerSet } from './owner-set.ts'
 import { indexTargets, isWhollyDrained } from './target-indexes.ts'
@@ -36,9 +36,8 @@ export function reserveOf(
   return [{ code: undefined, isDefault: false, weight, ttlSeconds, rdataIndexes, seed }]
 }
 
-interface LastResort extends Pick<OwnerSet, 'drainedCount'> {
+interface LastResort extends Pick<OwnerSet, 'drainedCount'>, Pick<SetRules, 'sticky' | 'answers'> {
   readonly allDown: AllDown
-  readonly sticky: StickyPrefix | undefined
   readonly seedOf: ReserveParts['seedOf']
   readonly report: BuildReport | undefined
 }
@@ -51,7 +50,7 @@ export function buildLastResort(
   type: number,
   ttlSeconds: number,
   members: readonly Contribution[],
-  { allDown, drainedCount, sticky, seedOf, report }: LastResort,
+  { allDown, drainedCount, sticky, answers, seedOf, report }: LastResort,
 ): OwnerSet {
   const rdata: Uint8Array[] = []
   const isFallback = ({ endpoint }: Contribution): boolean => {
@@ -67,7 +66,7 @@ export function buildLastResort(
     return { endpoint, candidates }
   })
   const candidates = endpoints.flatMap((member) => member.candidates)
-  const rules = isAlone ? { allDown } : { allDown, sticky }
+  const rules = isAlone ? { allDown } : { allDown, sticky, answers }
   return { type, ttlSeconds, rdata, candidates, endpoints, ...rules, drainedCount }
 }
 

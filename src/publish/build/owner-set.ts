@@ -4,8 +4,7 @@ import type { ShiftState } from '../../health/shift/shift.ts'
 import type { Endpoint } from '../../records/dns-record.ts'
 import type { RecordSettings } from '../../records/settings.ts'
 import type { Candidate } from '../../steering/candidate.ts'
-import type { Failover } from '../../steering/failover.ts'
-import type { AllDownPolicy, FailoverLine, StickyPrefix } from '../../steering/rules.ts'
+import type { AllDownPolicy, FailoverLine, SetRules, StickyPrefix } from '../../steering/rules.ts'
 
 /** An endpoint and the record that contains it. */
 export interface Contribution {
@@ -75,7 +74,7 @@ export interface Exhausted {
 }
 
 /** The RRset to serve for one owner and type. */
-export interface OwnerSet {
+export interface OwnerSet extends SetRules {
   readonly type: number
   /** One TTL for the whole set (RFC 2181 section 5.2): the lowest TTL of its endpoints. */
   readonly ttlSeconds: number
@@ -85,10 +84,6 @@ export interface OwnerSet {
   readonly candidates: readonly Candidate[]
   /** All endpoints of the set, also those that are not served. */
   readonly endpoints: readonly Member[]
-  /** The candidates are chosen by this prefix of the client; undefined = by draws. */
-  readonly sticky?: StickyPrefix | undefined
-  /** Lists that replace the ladder for some codes; undefined = none. */
-  readonly failover?: Failover | undefined
   /** Points that compete for clients, in service or not; undefined = no endpoint has a location. */
   readonly pointSets?: readonly PointSet[] | undefined
   /** Undefined = some target is in service. */
@@ -128,4 +123,6 @@ export interface ZoneSettings {
   readonly allDown: AllDownPolicy
   /** Undefined = choices are not sticky. */
   readonly sticky: StickyPrefix | undefined
+  /** As in `SetRules`. */
+  readonly answers?: number | undefined
 }

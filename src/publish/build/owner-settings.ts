@@ -30,10 +30,16 @@ export function settleSettings(
   if (having.length === 0) return zone
   const allDown = settle('allDown', owner, having, conflicts) ?? zone.allDown
   const sticky = settle('sticky', owner, having, conflicts) ?? zone.sticky
+  const answers = settle('answers', owner, having, conflicts) ?? zone.answers
   const failover = settle('failover', owner, having, conflicts)
   settle('shift', owner, having, conflicts)
   const shift = having.find(({ settings }) => settings!.shift !== undefined)?.shift
-  const base = { allDown, sticky: sticky === 'off' ? undefined : sticky, shift }
+  const base = {
+    allDown,
+    sticky: sticky === 'off' ? undefined : sticky,
+    answers: answers === 'off' ? undefined : answers,
+    shift,
+  }
   return failover === undefined ? base : { ...base, failover }
 }
 

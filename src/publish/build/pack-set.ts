@@ -17,7 +17,7 @@ const out = new PackedWriter()
  * Digests of zones are in files, so a change of this form raises the serial of every zone once.
  *
  *     type u16 | ttl u32 | rdata count u16, rdata s16 each | candidate count u16, candidates
- *          | failover list count u16, lists s16 each | [sticky: ipv4 bits u8 | ipv6 bits u8]
+ *          | failover list count u16, lists s16 each | [sticky: ipv4 bits u8 | ipv6 bits u8] | [answers u8]
  *     candidate: flags u8 | code s8 | location s8 | rdata count u16, index u16 each
  *          | [weight u32] | [seed u32 u32] | [percent of the shift s8]
  */
@@ -28,6 +28,7 @@ export function packSet({
   candidates,
   sticky,
   failover,
+  answers,
 }: OwnerSet): string {
   const lists = failover?.lists.map((list) => packList(list, failover, candidates)).sort() ?? []
   out.begin()
@@ -43,6 +44,7 @@ export function packSet({
     out.u8(sticky.ipv4Bits)
     out.u8(sticky.ipv6Bits)
   }
+  if (answers !== undefined) out.u8(answers)
   return out.take()
 }
 

@@ -256,8 +256,9 @@ export class EndpointCounters {
 }
 
 /** True if the endpoints compete, or did before some of them went out of service. */
-function hasChoice({ type, endpoints, shift }: OwnerSet): boolean {
+function hasChoice({ type, endpoints, shift, answers }: OwnerSet): boolean {
   return (
+    (answers !== undefined && endpoints.length > answers) ||
     shift !== undefined ||
     (isSingleton(type) && endpoints.length > 1) ||
     endpoints.some(({ endpoint: { codes, isDefault, weight, point } }) => {

@@ -55,12 +55,12 @@ export class ImageSink implements RRsetSink {
   }
 
   #compose(owner: Uint8Array, set: OwnerSet): Uint32Array | undefined {
-    const { type, candidates, sticky, failover } = set
+    const { type, candidates } = set
     const table = this.#table
-    if (this.#counted === undefined) return table.compose(candidates, type, sticky, failover)
+    if (this.#counted === undefined) return table.compose(candidates, type, set)
     const { counters, zone } = this.#counted
     return counters.count(zone, owner, set, (outcomes) => {
-      return table.compose(candidates, type, sticky, failover, outcomes)
+      return table.compose(candidates, type, set, outcomes)
     })
   }
 }

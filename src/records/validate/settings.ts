@@ -5,6 +5,7 @@ import { scanGeoCode } from '../../geo/code.ts'
 import { geoCodeHint } from '../../geo/code-hint.ts'
 import {
   type AllDownPolicy,
+  ANSWERS_MAX,
   CLOSED,
   type FailoverLine,
   OPEN,
@@ -25,6 +26,7 @@ export const SETTING_PREFIX = 'sextant.io/'
 export const SETTING_KEYS = [
   'all-down',
   'sticky',
+  'answers',
   'failover',
   'drain',
   'drain-until',
@@ -105,10 +107,11 @@ export function scanSettingTexts(
  * `GEO-EU:GEO-NA,GEO-AS;*:GEO-EU`.
  */
 export function printSettings(settings: RecordSettings): [SettingKey, string][] {
-  const { allDown, sticky, failover, drain, shift } = settings
+  const { allDown, sticky, answers, failover, drain, shift } = settings
   const texts: [SettingKey, string][] = []
   if (allDown !== undefined) texts.push(['all-down', allDown])
   if (sticky !== undefined) texts.push(['sticky', printSticky(sticky)])
+  if (answers !== undefined) texts.push(['answers', String(answers)])
   if (failover !== undefined) texts.push(['failover', printFailover(failover)])
   if (drain !== undefined) texts.push(['drain', drain.reason])
   if (drain?.untilMs !== undefined) texts.push(['drain-until', printExactTime(drain.untilMs)])
@@ -131,6 +134,9 @@ function readSettings(
   })
   read('sticky', (text) => {
     settings.sticky = scanSticky(text)
+  })
+  read('answers', (text) => {
+    settings.answers = scanAnswersText(text)
   })
   read('failover', (text) => {
     settings.failover = scanFailover(text)
@@ -200,6 +206,19 @@ function scanSticky(text: string): StickyPrefix | 'off' {
 /** Without `true`, whose prefix lengths another version may change. */
 function printSticky(sticky: StickyPrefix | 'off'): string {
   return sticky === 'off' ? 'false' : `${sticky.ipv4Bits} ${sticky.ipv6Bits}`
+}
+
+function scanAnswersText(text: string): number | 'off' {
+  if (text === 'off') return 'off'
+  const answers = scanAnswers(text)
+  if (answers !== undefined) return answers
+  throw new SettingError(`must be a number from 1 to ${ANSWERS_MAX}, or off`, text)
+}
+
+/** Reads the largest number of endpoints in an answer; undefined = it is invalid. */
+export function scanAnswers(text: string): number | undefined {
+  const answers = /^[1-9]\d?$/.test(text) ? Number(text) : 0
+  return answers >= 1 && answers <= ANSWERS_MAX ? answers : undefined
 }
 
 function scanDrain(reason: string): DrainSetting {

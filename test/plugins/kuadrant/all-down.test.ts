@@ -119,6 +119,10 @@ t.test('settings of the block that are wrong', async (t) => {
     ['sticky 0 56', /got 0 56/],
     ['sticky 24 65', /got 24 65/],
     ['sticky\n sticky', /sticky appears twice/],
+    ['answers', /Wrong argument count/],
+    ['answers 0', /answers needs the largest number of endpoints in an answer, 1 to 64, got 0/],
+    ['answers off', /got off/],
+    ['answers 3\n answers 3', /answers appears twice/],
   ] as const
   for (const [properties, want] of table) {
     const corefile = `kuadrant {\n manifests .\n ${properties}\n}`

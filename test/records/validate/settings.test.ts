@@ -26,6 +26,9 @@ const VALID: readonly { name: string; value: string; want: RecordSettings }[] = 
   { name: 'all-down', value: 'spare site', want: { allDown: 'spare site' } },
   { name: 'sticky', value: 'true', want: { sticky: { ipv4Bits: 24, ipv6Bits: 56 } } },
   { name: 'sticky', value: 'false', want: { sticky: 'off' } },
+  { name: 'answers', value: '1', want: { answers: 1 } },
+  { name: 'answers', value: '64', want: { answers: 64 } },
+  { name: 'answers', value: 'off', want: { answers: 'off' } },
   {
     name: 'shift',
     value: ' bake=1s to=eu-2  steps=0.5%,25%,100% ',
@@ -64,6 +67,10 @@ const INVALID: readonly { name: string; value: YamlValue; want: RegExp }[] = [
   { name: 'sticky', value: '33 56', want: /got "33 56"/ },
   { name: 'sticky', value: '24 65', want: /got "24 65"/ },
   { name: 'sticky', value: '0 0', want: /got "0 0"/ },
+  ...['', '0', '65', '03', '3 ', '-1', '1e1', 'all'].map((value) => {
+    return { name: 'answers', value, want: /must be a number from 1 to 64, or off/ }
+  }),
+  { name: 'answers', value: 3, want: /must be a string/ },
   { name: 'failover', value: ' \n', want: /has no line/ },
   { name: 'failover', value: 'GEO-EU GEO-NA', want: /has no colon/ },
   { name: 'failover', value: 'EU: GEO-NA', want: /"EU" is not a geo code/ },

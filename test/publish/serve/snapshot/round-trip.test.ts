@@ -16,9 +16,11 @@ import { printFacts, scanFacts } from '../../../../src/publish/serve/snapshot/fa
 import { loadSnapshot } from '../../../../src/publish/serve/snapshot/load.ts'
 import { ImageSink } from '../../../../src/publish/zone/image-sink.ts'
 import { composeSoa } from '../../../../src/publish/zone/soa.ts'
-import { COUNTED_TIER, OUTCOME_COUNT_MASK } from '../../../../src/steering/encode.ts'
+import { ANSWERS_SHIFT, COUNTED_TIER, OUTCOME_COUNT_MASK } from '../../../../src/steering/encode.ts'
+import { Picks } from '../../../../src/steering/picks.ts'
 import { SteeringTable } from '../../../../src/steering/table.ts'
 import { isEncodedSteering } from '../../../../src/steering/verify-encoded.ts'
+import { Choice } from '../../../../src/zone/image/types.ts'
 import { ZoneImage } from '../../../../src/zone/image/writer.ts'
 import { ZoneAnswerer } from '../../../../src/zone/lookup/answer.ts'
 import { writeSnapshot } from '../../../../src/zone/snapshot/write.ts'
@@ -43,7 +45,10 @@ const set: fc.Arbitrary<OwnerSet> = fc
       ttlSeconds: fc.constantFrom(0, 60, 300),
       rdataIndexes: fc.subarray([...rdata.keys()], { minLength: 1 }),
     })
-    return fc.array(candidate, { minLength: 1, maxLength: 6 }).map((candidates) => ({
+    const answers = fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined })
+    const all = fc.array(candidate, { minLength: 1, maxLength: 6 })
+    return fc.tuple(all, answers).map(([candidates, answers]) => ({
+      answers,
       type: RRType.A,
       ttlSeconds: 60,
       rdata,
@@ -244,7 +249,7 @@ t.test('the counters of another process are not used', async (t) => {
     writeSnapshot({ path, image: image.capture(), facts: printFacts(facts(table)) })
   }
   const counters = { assign: () => 7 }
-  write(table.compose(candidates, RRType.A, undefined, undefined, counters)!)
+  write(table.compose(candidates, RRType.A, {}, counters)!)
   const loaded = await load(path)
   const counts = new Float64Array(8)
   const answerer = new ZoneAnswerer(loaded.image.reader(), loaded.table.steerer(undefined, counts))
@@ -279,7 +284,7 @@ t.test('steering words of another make are found out', (t) => {
     const table = createTable()
     const isCounted = random.below(2) === 0
     const counters = isCounted ? { assign: () => random.below(9) } : undefined
-    const words = table.compose(one.candidates, one.type, undefined, undefined, counters)
+    const words = table.compose(one.candidates, one.type, one, counters)
     if (words === undefined) continue
     const counts = table.policies.map((codes) => codes.length)
     const isGood = (w: Uint32Array) => isEncodedSteering(w, 0, w.length, one.rdata.length, counts)
@@ -287,18 +292,24 @@ t.test('steering words of another make are found out', (t) => {
     t.notOk(isGood(words.subarray(0, words.length - 1)), 'one word short')
     for (let i = 0; i < 50; i++) {
       const changed = new Uint32Array(words)
-      changed[random.below(words.length)] = random.below(3) === 0 ? 0xffffffff : random.below(40)
+      const at = random.below(words.length)
+      changed[at] = random.below(3) === 0 ? 0xffffffff : random.below(40)
+      // Another number of answers.
+      if (random.below(3) === 0) changed[at] = words[at]! ^ (random.below(256) << ANSWERS_SHIFT)
       if (isGood(changed)) assertDrawable(changed, one.rdata.length)
     }
   }
   t.end()
 })
 
-/** Follows every offset: none may leave the set. */
+/** Follows every offset: none may leave the set. Draws as many answers as there are. */
 function assertDrawable(words: Uint32Array, rdataCount: number): void {
   for (let tier = 0; tier < words[1]!; tier++) {
     const at = words[2 + tier]!
-    for (let i = 0; i < (words[at]! & OUTCOME_COUNT_MASK); i++) {
+    const answers = words[at]! >>> ANSWERS_SHIFT
+    const count = words[at]! & OUTCOME_COUNT_MASK
+    if (answers > 1) assertDistinct(words, at, count, answers)
+    for (let i = 0; i < count; i++) {
       const outcome = words[at + 2 + i * 2]!
       for (let k = 0; k < words[outcome + 1]!; k++) {
         const index = words[outcome + 2 + k]
@@ -306,4 +317,16 @@ function assertDrawable(words: Uint32Array, rdataCount: number): void {
       }
     }
   }
+}
+
+const picks = new Picks()
+
+function assertDistinct(words: Uint32Array, tier: number, count: number, answers: number): void {
+  const choice = new Choice()
+  picks.draw(words, tier, count, answers, new Random(answers))
+  picks.fill(words, 0, tier, answers, choice)
+  const drawn = new Set(picks.index.subarray(0, answers))
+  const rdata = new Set(choice.index.subarray(0, choice.count))
+  const isWithin = [...drawn].every((outcome) => outcome < count)
+  if (!isWithin || drawn.size < answers || rdata.size < choice.count) throw new Error('repeated')
 }
