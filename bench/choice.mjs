@@ -77,8 +77,10 @@ const endpoint = (code, isDefault, weight, index) => ({
   ttlSeconds: 60,
   rdataIndexes: [index],
 })
+const EIGHT = [100, 80, 60, 40, 30, 20, 10, 5]
 const sets = {
   'weight, 3 candidates': [120, 60, 20].map((w, i) => endpoint(undefined, false, w, i)),
+  'weight, 8 candidates': EIGHT.map((w, i) => endpoint(undefined, false, w, i)),
   'GEO, 2 continents and a default': [
     endpoint('GEO-EU', true, undefined, 0),
     endpoint('GEO-NA', false, undefined, 1),
@@ -93,14 +95,17 @@ const sets = {
   ]),
 }
 const composed = Object.entries(sets).map(([name, set]) => [name, table.compose(set, 1)])
-for (const [name, set] of Object.entries(sets).slice(0, 3)) {
+for (const [name, set] of Object.entries(sets).slice(0, 4)) {
   const seeded = set.map((one) => ({
     ...one,
     seed: stickySeed(new Uint8Array(1), `${one.rdataIndexes}`),
   }))
-  composed.push([`${name}, sticky`, table.compose(seeded, 1, STICKY_DEFAULT)])
+  composed.push([`${name}, sticky`, table.compose(seeded, 1, { sticky: STICKY_DEFAULT })])
+  const rules = { sticky: STICKY_DEFAULT, answers: 3 }
+  if (set.length > 3) composed.push([`${name}, sticky, answers 3`, table.compose(seeded, 1, rules)])
+  if (set.length > 3) composed.push([`${name}, answers 3`, table.compose(set, 1, { answers: 3 })])
   const counters = { assign: ({ members }) => members[0].rdataIndexes[0] }
-  const counted = table.compose(set, 1, undefined, undefined, counters)
+  const counted = table.compose(set, 1, {}, counters)
   composed.push([`${name}, counted`, counted])
 }
 await table.built()

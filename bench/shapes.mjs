@@ -1,8 +1,9 @@
 // User CPU per query of each shape of query, beside other builds and other servers.
 //   npm run build && node bench/shapes.mjs [rounds] [seconds] [--base ROOT] [--peers gdnsd,Knot]
 //     [--shapes plain,chain] [--clients 200] [--outstanding 200]
-// ROOT: another checkout with its `dist`, named `base` in the table. Every server has one UDP thread. The servers are
-// loaded in turn within each round, so a busy machine slows all of them; a ratio is the median of the rounds' ratios.
+// ROOT: another checkout with its `dist`, named `base` in the table. Every server has one UDP thread. Within each round,
+// the servers are loaded in turn with each shape, so a busy machine slows all of them; a ratio is the median of the
+// rounds' ratios.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -101,13 +102,17 @@ console.log(
     .join('')}`,
 )
 console.log(`|---|${'---:|'.repeat(names.length * 2 - 1)}`)
-for (const shape of options.shapes.split(',')) {
+const measured = options.shapes.split(',').map((shape) => {
   const able = rows.filter(({ peer }) => !peer.lacks.includes(shape))
-  for (const row of able) await warm(row, shape)
-  const figures = able.map(() => [])
-  for (let round = 0; round < rounds; round++) {
+  return { shape, able, figures: able.map(() => []) }
+})
+for (const { shape, able } of measured) for (const row of able) await warm(row, shape)
+for (let round = 0; round < rounds; round++) {
+  for (const { shape, able, figures } of measured) {
     for (const [i, row] of able.entries()) figures[i].push(await measure(row, shape, seconds))
   }
+}
+for (const { shape, able, figures } of measured) {
   const cells = rows.map((row) => {
     const i = able.indexOf(row)
     if (i === -1) return ['', '']

@@ -8,7 +8,7 @@ const chain = 'shop 60 CNAME klb.shop\nklb.shop 60 CNAME eu.klb.shop\neu.klb.sho
 export const gdnsd = {
   name: 'gdnsd',
   command: 'gdnsd',
-  lacks: [],
+  lacks: ['one', 'several'],
   prepare({ directory, port, mmdb }) {
     return writeConfig(
       { directory, port, mmdb },

@@ -21,7 +21,7 @@ const zoneFile = (directory, zone, lines) => write(join(directory, zone), master
 export const knot = {
   name: 'Knot',
   command: 'knotd',
-  lacks: ['cookie', 'geo-cookie'],
+  lacks: ['cookie', 'geo-cookie', 'one', 'several'],
   prepare({ directory, port, mmdb }) {
     const codes = Object.entries(ENDPOINTS).map(([code, [{ address }]]) => ({ code, address }))
     zoneFile(directory, PLAIN_ZONE, plainZoneLines(plainLines))

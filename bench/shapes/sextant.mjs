@@ -9,7 +9,7 @@ import {
   plainLines,
 } from '../peers/content.mjs'
 import { write } from '../peers/files.mjs'
-import { CHAIN_HOST, plainZoneLines } from './shapes.mjs'
+import { ANSWERS, CHAIN_HOST, ONE_HOST, plainZoneLines, SEVERAL_HOST } from './shapes.mjs'
 
 const ALIAS = `klb.${CHAIN_HOST}`
 
@@ -22,6 +22,11 @@ export const sextant = (name, root) => ({
     mkdirSync(join(directory, 'records'), { recursive: true })
     write(join(directory, 'records/app.yaml'), manifest('app', GEO_NAME, geoEndpoints()))
     write(join(directory, 'records/shop.yaml'), manifest('shop', CHAIN_HOST, chainEndpoints()))
+    write(join(directory, 'records/one.yaml'), manifest('one', ONE_HOST, weighted(ONE_HOST)))
+    write(
+      join(directory, 'records/several.yaml'),
+      manifest('several', SEVERAL_HOST, weighted(SEVERAL_HOST), ANSWERS),
+    )
     write(join(directory, 'zone'), masterFile(PLAIN_ZONE, plainZoneLines(plainLines)))
     write(
       join(directory, 'Corefile'),
@@ -49,9 +54,12 @@ ${PLAIN_ZONE}:${port} {
   },
 })
 
-const manifest = (name, rootHost, endpoints) => `apiVersion: kuadrant.io/v1alpha1
+const manifest = (name, rootHost, endpoints, answers) => `apiVersion: kuadrant.io/v1alpha1
 kind: DNSRecord
-metadata: { name: ${name}, namespace: bench }
+metadata:
+  name: ${name}
+  namespace: bench
+  annotations: {${answers === undefined ? '' : ` sextant.io/answers: "${answers}" `}}
 spec:
   rootHost: ${rootHost}
   endpoints:
@@ -72,6 +80,12 @@ function geoEndpoints() {
       return { dnsName: GEO_NAME, type: 'A', target: address, 'geo-code': `GEO-${code}`, weight }
     }),
   )
+}
+
+function weighted(dnsName) {
+  return [100, 80, 60, 40, 30, 20, 10, 5].map((weight, i) => {
+    return { dnsName, type: 'A', target: `192.0.2.${i + 1}`, weight }
+  })
 }
 
 /** As DNSPolicy writes them: host ─▶ klb ─▶ one per place ─▶ one per gateway ─▶ A. */

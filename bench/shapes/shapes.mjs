@@ -8,6 +8,11 @@ const RANDOM_NAMES = 65_536
 /** The host of a DNSPolicy of Kuadrant: CNAME, CNAME by GEO, CNAME by weight, A. */
 export const CHAIN_HOST = `shop.${GEO_ZONE}`
 
+/** Hosts with eight endpoints that have weights: one in the answer, and `ANSWERS` of them. */
+export const ONE_HOST = `one.${GEO_ZONE}`
+export const SEVERAL_HOST = `several.${GEO_ZONE}`
+export const ANSWERS = 3
+
 const each = (text) => Array.from({ length: NAMES }, (_, i) => `${simpleName(i)} ${text}`)
 const random = (below) => {
   const name = () => Math.random().toString(36).slice(2, 12)
@@ -29,6 +34,8 @@ export const SHAPES = {
     lines: () => [`${CHAIN_HOST} A`],
     form: 'ecs',
   },
+  one: { title: 'weight, one of 8', lines: () => [`${ONE_HOST} A`] },
+  several: { title: `weight, answers ${ANSWERS} of 8`, lines: () => [`${SEVERAL_HOST} A`] },
   nodata: { title: 'NODATA', lines: () => each('AAAA') },
   nxdomain: { title: 'NXDOMAIN, random names', lines: () => random(PLAIN_ZONE), rcode: 3 },
   wildcard: { title: 'wildcard, random names', lines: () => random(`wild.${PLAIN_ZONE}`) },
