@@ -9,3 +9,6 @@ export const RECORD_FINALIZER = 'kuadrant.io/dns-record'
 export const LOCAL = 'local'
 /** The merged endpoints of all sites for a record's host. */
 export const MERGED = 'merged'
+
+/** On a DNSRecord that the operator wrote for an object of another kind: the word of the kind. */
+export const SOURCE_LABEL = 'sextant.io/source'
