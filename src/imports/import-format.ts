@@ -7,7 +7,7 @@ export interface ImportFile {
   readonly octets: Buffer
 }
 
-interface ImportOptions {
+export interface ImportOptions {
   /** Lower-case wire name of the zone; undefined = the files say it. */
   readonly zone: Uint8Array | undefined
 }

@@ -5,8 +5,7 @@ import { Objects } from '../../kube/objects.ts'
 import { WorkQueue } from '../../kube/work-queue.ts'
 import { groupBy } from '../../peering/merge/part.ts'
 import type { HostShare } from '../../records/host-share.ts'
-import type { FieldProblem } from '../../records/validate/fields.ts'
-import { printPath } from '../../sources/kubernetes/cluster-store.ts'
+import { type FieldProblem, printPath } from '../../records/validate/fields.ts'
 import type {
   ObjectKind,
   ObjectRecords,
