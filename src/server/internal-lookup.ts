@@ -40,6 +40,11 @@ export function repeatQuery(copy: Transaction, tx: Transaction): void {
   query.qclass = tx.query.qclass
   query.packet = query.packet.slice(0, query.packetOctets)
   query.packetAt = -1
+  query.proxyTlvs = query.proxyTlvs.slice(
+    query.proxyTlvsAt,
+    query.proxyTlvsAt + query.proxyTlvsOctets,
+  )
+  query.proxyTlvsAt = 0
   if (tx.query.clientIsEcs) {
     query.clientAddress = query.ecsAddress
     query.clientFamily = query.ecsFamily
@@ -63,6 +68,9 @@ function copyOrigin(to: Query, from: Query): void {
   to.peerAddress.set(from.peerAddress)
   to.peerFamily = from.peerFamily
   to.peerPort = from.peerPort
+  to.proxyTlvs = from.proxyTlvs
+  to.proxyTlvsAt = from.proxyTlvsAt
+  to.proxyTlvsOctets = from.proxyTlvsOctets
   to.localAddress = from.localAddress
   to.localFamily = from.localFamily
   to.localPort = from.localPort

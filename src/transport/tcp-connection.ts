@@ -3,6 +3,7 @@ import type { EventLoopBudget } from '../base/event-loop-budget.ts'
 import type { Holder, Peer } from '../base/places.ts'
 import { Protocol } from '../dns/message/query.ts'
 import type { ReplyStream } from '../dns/message/reply-stream.ts'
+import { ConnectionEnds, NEEDS_MORE, REFUSED, type StreamProxy } from './connection-ends.ts'
 import { type Exchange, type QueryHandler, STREAMED } from './exchange.ts'
 import {
   descriptorOf,
@@ -10,7 +11,6 @@ import {
   type HandedState,
   type Handover,
 } from './handover/handover.ts'
-import { parsePeerAddress } from './peer-address.ts'
 import type { TcpCounters } from './tcp-counters.ts'
 import type { TcpLimits } from './tcp-limits.ts'
 
@@ -26,6 +26,10 @@ export interface TcpHost {
   readonly counters: TcpCounters
   readonly turns: EventLoopBudget
   currentHandler(): QueryHandler
+  /** How connections that open now treat PROXY headers; undefined = they have none. */
+  readonly proxy: StreamProxy | undefined
+  /** The client of a connection is `peer`: it takes its place among those of that client. May destroy the connection. */
+  move(connection: TcpConnection, peer: Peer): void
   /** The first stream of a connection begins. May destroy the connection. */
   beginStreams(connection: TcpConnection, peer: Peer): void
   endStreams(connection: TcpConnection): void
@@ -61,13 +65,7 @@ export class TcpConnection implements Holder {
   readonly #host: TcpHost
   readonly #counters: TcpCounters
   readonly #turns: EventLoopBudget
-  readonly #peer: Peer
-  readonly #peerAddress: Uint8Array = new Uint8Array(16)
-  readonly #peerFamily: number
-  readonly #peerPort: number
-  readonly #localAddress: Uint8Array = new Uint8Array(16)
-  readonly #localFamily: number
-  readonly #localPort: number
+  readonly #ends: ConnectionEnds
 
   #pending: Uint8Array = EMPTY
   #at = 0
@@ -108,15 +106,11 @@ export class TcpConnection implements Holder {
 
   constructor(socket: Socket, peer: Peer, limits: TcpLimits, host: TcpHost) {
     this.#socket = socket
-    this.#peer = peer
     this.#limits = limits
     this.#host = host
     this.#counters = host.counters
     this.#turns = host.turns
-    this.#peerFamily = parsePeerAddress(socket.remoteAddress ?? '', this.#peerAddress)
-    this.#peerPort = socket.remotePort ?? 0
-    this.#localFamily = parsePeerAddress(socket.localAddress ?? '', this.#localAddress)
-    this.#localPort = socket.localPort ?? 0
+    this.#ends = new ConnectionEnds(socket, peer, host.proxy)
     this.#openedMs = performance.now()
     this.#heardMs = this.#openedMs
     this.#askedMs = this.#openedMs
@@ -140,8 +134,13 @@ export class TcpConnection implements Holder {
   }
 
   /** Continues a connection that another process has handed over. */
-  adopt({ queries, pending }: HandedState): void {
+  adopt({ queries, header, pending }: HandedState): void {
     this.#queries = queries
+    if (queries > 0 || header.length > 0) this.#ends.awaitsHeader = false
+    if (header.length > 0) {
+      this.#ends.adopt(header)
+      this.#host.move(this, this.#ends.peer)
+    }
     if (pending.length > 0) this.#receive(pending)
     else this.#await()
   }
@@ -166,7 +165,8 @@ export class TcpConnection implements Holder {
     // Octets that Node.js reads after the pause arrive as `data`.
     while (socket.readableLength > 0 && socket.read() !== null);
     const pending = this.#pending.subarray(this.#at, this.#end)
-    const result = handover.send(fd, { queries: this.#queries, pending })
+    const header = this.#ends.composeHeader()
+    const result = handover.send(fd, { queries: this.#queries, header, pending })
     if (result === 'done') socket.destroy()
     return result
   }
@@ -272,6 +272,7 @@ export class TcpConnection implements Holder {
 
   /** Serves every complete message that was read, as far as the bounds allow, and sets the next deadline. */
   #ask(): void {
+    if (this.#ends.awaitsHeader) this.#readHeader()
     this.#socket.cork()
     while (this.#pump() && !this.#isHeld() && this.#hasLength()) {
       if (!this.#hasGoodLength()) {
@@ -293,6 +294,19 @@ export class TcpConnection implements Holder {
       this.#end = 0
     }
     this.#await()
+  }
+
+  /** Skips the PROXY header, once it is whole. */
+  #readHeader(): void {
+    const octets = this.#ends.readHeader(this.#pending, this.#at, this.#end)
+    if (octets === NEEDS_MORE) return
+    if (octets === REFUSED) {
+      this.#counters.malformed++
+      this.destroy()
+      return
+    }
+    this.#at += octets
+    if (octets > 0) this.#host.move(this, this.#ends.peer)
   }
 
   /** Sends as many messages of the current stream as the peer accepts. Returns false if more are left. */
@@ -329,7 +343,7 @@ export class TcpConnection implements Holder {
   #mustWait(): boolean {
     if (!this.#turns.isOver()) return false
     this.#isWaiting = true
-    this.#turns.wait(this.#peer, this.#takeTurn)
+    this.#turns.wait(this.#ends.peer, this.#takeTurn)
     return true
   }
 
@@ -351,7 +365,7 @@ export class TcpConnection implements Holder {
   }
 
   #hasLength(): boolean {
-    return this.#end - this.#at >= LENGTH_OCTETS
+    return !this.#ends.awaitsHeader && this.#end - this.#at >= LENGTH_OCTETS
   }
 
   #hasMessage(): boolean {
@@ -394,12 +408,7 @@ export class TcpConnection implements Holder {
     query.packetOctets = packet.length
     query.protocol = Protocol.Tcp
     query.connectionEnds = this.#isLeaving
-    query.peerAddress.set(this.#peerAddress)
-    query.peerFamily = this.#peerFamily
-    query.peerPort = this.#peerPort
-    query.localAddress = this.#localAddress
-    query.localFamily = this.#localFamily
-    query.localPort = this.#localPort
+    this.#ends.describe(query)
   }
 
   #replyLater(handler: QueryHandler, exchange: Exchange, octets: number): void {
@@ -411,7 +420,7 @@ export class TcpConnection implements Holder {
     const { stream } = exchange
     if (octets === STREAMED && stream !== undefined) {
       this.#streams.push({ handler, exchange, stream })
-      if (this.#streams.length === 1) this.#host.beginStreams(this, this.#peer)
+      if (this.#streams.length === 1) this.#host.beginStreams(this, this.#ends.peer)
       // The next turn of `#ask` sends its messages.
       if (this.#isGone()) this.#endStreams()
       return

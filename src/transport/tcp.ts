@@ -4,12 +4,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { acceptMore, acceptQueued } from '../base/accept-queued.ts'
 import { EventLoopBudget, noteAccepted } from '../base/event-loop-budget.ts'
 import { type Peer, Places } from '../base/places.ts'
+import type { StreamProxy } from './connection-ends.ts'
 import type { StreamListener, StreamPlace } from './driver.ts'
 import { openHost } from './driver.ts'
 import type { QueryHandler } from './exchange.ts'
 import type { HandedState, Handover } from './handover/handover.ts'
 import type { ReusePortBinder } from './handover/reuse-port-binder.ts'
 import { peerOfText } from './peer-address.ts'
+import { type ProxiedPlace, proxyRulesOf } from './proxy/rules.ts'
 import { NEWCOMER, TcpConnection, type TcpHost } from './tcp-connection.ts'
 import { createTcpCounters, type TcpCounters } from './tcp-counters.ts'
 import type { TcpLimits } from './tcp-limits.ts'
@@ -26,9 +28,14 @@ export interface TcpOptions {
   readonly counters?: TcpCounters | undefined
   /** Undefined = no other process can bind the address. */
   readonly reusePortBinder?: ReusePortBinder | undefined
+  /** Undefined = connections have no PROXY header. */
+  readonly proxy?: StreamProxy | undefined
 }
 
-export interface TcpListener extends StreamListener {
+/** An address, and what directives of its blocks set. */
+export interface TcpPlace extends StreamPlace, ProxiedPlace {}
+
+export interface TcpListener extends StreamListener<TcpPlace> {
   readonly counters: Readonly<TcpCounters>
   /** Open connections. */
   readonly connections: number
@@ -121,6 +128,7 @@ class TcpServer implements TcpListener, TcpHost {
   readonly #places = new Places<TcpConnection | typeof newcomer>()
   readonly #streams = new Places<TcpConnection>()
   readonly turns = new EventLoopBudget()
+  proxy: StreamProxy | undefined
   #sweeper: NodeJS.Timeout
   #handler: QueryHandler
   #closing: Promise<void> | undefined = undefined
@@ -140,6 +148,7 @@ class TcpServer implements TcpListener, TcpHost {
     this.counters = options.counters ?? createTcpCounters()
     this.#handler = options.handler
     this.#limits = { ...TCP_LIMITS_DEFAULT, ...options.limits }
+    this.proxy = options.proxy
     const { address, port } = server.address() as AddressInfo
     this.port = port
     server.on('connection', (socket) => {
@@ -171,9 +180,10 @@ class TcpServer implements TcpListener, TcpHost {
     this.#handler = handler
   }
 
-  setPlace({ timeouts }: StreamPlace): void {
+  setPlace(place: TcpPlace): void {
     if (this.#closing !== undefined) return
-    this.#limits = { ...TCP_LIMITS_DEFAULT, ...timeouts }
+    this.#limits = { ...TCP_LIMITS_DEFAULT, ...place.timeouts }
+    this.proxy = streamProxyOf(place)
     clearInterval(this.#sweeper)
     this.#sweeper = this.#startSweeper()
   }
@@ -332,6 +342,13 @@ class TcpServer implements TcpListener, TcpHost {
     return this.#useless.pop() ?? places.worst(nowMs)
   }
 
+  move(connection: TcpConnection, peer: Peer): void {
+    this.#places.leave(connection)
+    const hasRoom = this.#hasRoom(peer)
+    this.#places.enter(connection, peer)
+    if (!hasRoom) this.#evict(connection)
+  }
+
   beginStreams(connection: TcpConnection, peer: Peer): void {
     const fd = connection.descriptor
     if (fd !== undefined) this.#binder?.growSendBuffer(fd)
@@ -377,4 +394,9 @@ class TcpServer implements TcpListener, TcpHost {
     const nowMs = performance.now()
     for (const connection of this.#open()) connection.checkDeadlines(nowMs)
   }
+}
+
+export function streamProxyOf(place: ProxiedPlace): StreamProxy | undefined {
+  const rules = proxyRulesOf(place)
+  return rules && { server: place.address, rules }
 }

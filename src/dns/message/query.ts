@@ -25,6 +25,8 @@ export type Protocol = (typeof Protocol)[keyof typeof Protocol]
 /** By `Protocol`; for labels. */
 export const PROTOCOL_NAMES = ['udp', 'tcp'] as const
 
+const NO_OCTETS = new Uint8Array(0)
+
 /**
  * One received question, parsed in place. Reused: every `parseQuery` resets it. Handlers must not
  * keep it.
@@ -91,6 +93,13 @@ export class Query {
   readonly peerWords: Int32Array = new Int32Array(this.peerAddress.buffer)
   peerFamily = 1
   peerPort = 0
+  /**
+   * The TLVs of the PROXY header that named the peer: `proxyTlvsOctets` octets at `proxyTlvsAt`. 0 octets = none.
+   * Filled in by a transport that serves proxies.
+   */
+  proxyTlvs: Uint8Array = NO_OCTETS
+  proxyTlvsAt = 0
+  proxyTlvsOctets = 0
   /** Destination of the packet, as above. The transport sets this field to an array of its own. */
   localAddress: Uint8Array = new Uint8Array(16)
   localFamily = 1

@@ -13,6 +13,7 @@ import { namedDirectives } from '../../corefile/parser.ts'
 import { CookieJar } from '../../dns/edns/cookie.ts'
 import { CookieSecrets } from '../../dns/edns/cookie-secrets.ts'
 import type { Directive, LoadDirectives } from '../../plugin/directive.ts'
+import { proxyRulesOf } from '../../transport/proxy/rules.ts'
 import { loadLibc } from '../../transport/udp/batch/libc.ts'
 import { BatchLoop } from '../../transport/udp/batch/loop.ts'
 import type { GroupingOptions } from '../../transport/udp/batch/outbox.ts'
@@ -333,11 +334,16 @@ export class DataThread {
       if (plan === undefined) continue
       const handler = handlers.get(address) ?? this.#serve(plan)
       handlers.set(address, handler)
-      if (this.#loop.setHandler(fd, handler)) continue
+      const rules = proxyRulesOf(plan)
+      if (this.#loop.setHandler(fd, handler)) {
+        this.#loop.socketOf(fd)?.setProxy?.(address, rules)
+        continue
+      }
       const grouping = this.#groupingAt(address)
       const { maxQueryAgeMs: maxAgeMs } = this.#parts.init
       const backlog = maxAgeMs === 0 ? undefined : { maxAgeMs }
       const socket = new BatchSocket(loadLibc(), { fd, host, port }, grouping, backlog)
+      socket.setProxy(address, rules)
       this.#loop.add(socket, handler, counts)
     }
   }

@@ -7,6 +7,8 @@ import { DescriptorSocket } from './descriptor-socket.ts'
 export interface HandedState {
   /** Number of queries that it has sent. */
   readonly queries: number
+  /** A PROXY header with its client; no octets = the peer itself sends the queries. */
+  readonly header: Uint8Array
   /** Octets that were read and not served: usually none, or a part of a message. */
   readonly pending: Uint8Array
 }
@@ -29,8 +31,11 @@ const RECEIVE_MAX = 64
 /** Kinds of message: the first octet. A process ignores kinds that it does not know. */
 const NAME = 1
 const CONNECTION = 2
+const PROXIED_CONNECTION = 3
 /** Of a connection: kind 0, queries 1..4, then the pending octets. */
 const HEAD_OCTETS = 5
+/** Of a proxied connection: the same, then the octets of its header 5..6, the header and the pending octets. */
+const PROXIED_HEAD_OCTETS = 7
 /** A message of 65 537 octets and two reads of Node.js, of 65 536 octets each, are shorter. */
 const MESSAGE_OCTETS_MAX = 1 << 18
 
@@ -97,12 +102,9 @@ export class Handover {
   }
 
   /** Sends a copy of the descriptor. If the result is `done`, the caller closes its own. */
-  send(fd: number, { queries, pending }: HandedState): HandedOver {
+  send(fd: number, state: HandedState): HandedOver {
     if (this.#successor === undefined) return 'gone'
-    const message = new Uint8Array(HEAD_OCTETS + pending.length)
-    message[0] = CONNECTION
-    new DataView(message.buffer).setUint32(1, queries)
-    message.set(pending, HEAD_OCTETS)
+    const message = composeConnection(state)
     if (this.#successor.send(message, fd)) return 'done'
     const errno = this.#libc.errno()
     if (errno === EMSGSIZE) return 'never'
@@ -138,14 +140,15 @@ export class Handover {
     }
     const { octets, fd } = received
     if (fd === -1) return true
-    if (octets[0] === CONNECTION && octets.length >= HEAD_OCTETS) this.#open(octets, fd)
+    const state = parseConnection(octets)
+    if (state !== undefined) this.#open(state, fd)
     else if (octets[0] === NAME && this.#listener === undefined) {
       this.#listener = new DescriptorSocket(this.#libc, fd)
     } else this.#libc.close(fd)
     return true
   }
 
-  #open(octets: Uint8Array, fd: number): void {
+  #open(state: HandedState, fd: number): void {
     let socket: Socket
     try {
       socket = new Socket({ fd, allowHalfOpen: true, readable: true, writable: true })
@@ -153,14 +156,41 @@ export class Handover {
       this.#libc.close(fd)
       return
     }
-    const queries = new DataView(octets.buffer).getUint32(1)
-    this.#adopt(socket, { queries, pending: octets.subarray(HEAD_OCTETS) })
+    this.#adopt(socket, state)
   }
 
   #endPredecessor(): void {
     clearTimeout(this.#timer)
     this.#predecessor?.close()
     this.#predecessor = undefined
+  }
+}
+
+function composeConnection({ queries, header, pending }: HandedState): Uint8Array {
+  const headOctets = header.length === 0 ? HEAD_OCTETS : PROXIED_HEAD_OCTETS
+  const message = new Uint8Array(headOctets + header.length + pending.length)
+  const view = new DataView(message.buffer)
+  message[0] = header.length === 0 ? CONNECTION : PROXIED_CONNECTION
+  view.setUint32(1, queries)
+  if (header.length > 0) view.setUint16(HEAD_OCTETS, header.length)
+  message.set(header, headOctets)
+  message.set(pending, headOctets + header.length)
+  return message
+}
+
+/** Undefined for messages of other kinds. */
+function parseConnection(octets: Uint8Array): HandedState | undefined {
+  const view = new DataView(octets.buffer, octets.byteOffset)
+  if (octets[0] === CONNECTION && octets.length >= HEAD_OCTETS) {
+    const header = new Uint8Array(0)
+    return { queries: view.getUint32(1), header, pending: octets.subarray(HEAD_OCTETS) }
+  }
+  if (octets[0] !== PROXIED_CONNECTION || octets.length < PROXIED_HEAD_OCTETS) return undefined
+  const end = PROXIED_HEAD_OCTETS + view.getUint16(HEAD_OCTETS)
+  return {
+    queries: view.getUint32(1),
+    header: octets.subarray(PROXIED_HEAD_OCTETS, end),
+    pending: octets.subarray(end),
   }
 }
 

@@ -1,12 +1,13 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIP } from 'node:net'
-import type { SharedValues } from '../../base/shared-values.ts'
-import { Protocol } from '../../dns/message/query.ts'
+import { Protocol, type Query } from '../../dns/message/query.ts'
 import { Drain } from '../drain.ts'
 import { type ListenPlace, openHost, type PacketDriver } from '../driver.ts'
 import type { Exchange, QueryHandler } from '../exchange.ts'
 import { parsePeerAddress } from '../peer-address.ts'
+import { ProxiedDatagrams } from '../proxy/datagrams.ts'
+import { type ProxiedPlace, proxyRulesOf } from '../proxy/rules.ts'
 import { ReplyStack, STACK_LOSSES, type StackLosses } from './reply-stack.ts'
 import {
   createUdpCounters,
@@ -21,10 +22,7 @@ import {
 const SEND_QUEUE_MAX = 1024
 
 /** An address, and what directives of its blocks set. */
-interface DgramPlace extends ListenPlace {
-  readonly address: string
-  readonly configs: readonly { readonly shared: SharedValues }[]
-}
+interface DgramPlace extends ListenPlace, ProxiedPlace {}
 
 /** How replies wait for the socket in a stack; undefined = they wait in the queue of the socket. */
 interface StackOptions {
@@ -94,6 +92,8 @@ class UdpServer implements UdpListener {
   #closed = false
   /** Replies that wait for the socket to become writable. */
   readonly #unsent: { readonly handler: QueryHandler; readonly exchange: Exchange }[] = []
+  /** Undefined = packets have no PROXY headers. */
+  #proxied: ProxiedDatagrams | undefined = undefined
   #stackOptions: StackOptions | undefined = undefined
   /** Created for the first reply that waits. If the options change, the waiting replies are still sent. */
   #stack: ReplyStack | undefined = undefined
@@ -118,7 +118,12 @@ class UdpServer implements UdpListener {
   }
 
   /** See `PacketListener`. */
-  setPlace({ address, configs }: Pick<DgramPlace, 'address' | 'configs'>): void {
+  setPlace(place: ProxiedPlace): void {
+    const { address, configs } = place
+    const rules = proxyRulesOf(place)
+    if (rules === undefined) this.#proxied = undefined
+    else if (this.#proxied !== undefined) this.#proxied.use(rules)
+    else this.#proxied = new ProxiedDatagrams(address, rules)
     const [losses] = configs.flatMap(({ shared }) => shared.find(STACK_LOSSES) ?? [])
     losses?.begin()
     this.#stackOptions = losses && { server: address, losses }
@@ -160,6 +165,10 @@ class UdpServer implements UdpListener {
     query.localAddress = this.#localAddress
     query.localFamily = this.#localFamily
     query.localPort = this.port
+    if (this.#proxied !== undefined && !openProxied(this.#proxied, query)) {
+      this.#release(handler, exchange)
+      return
+    }
     const octets = handler.serve(exchange)
     if (typeof octets === 'number') this.#reply(handler, exchange, octets, peer)
     else void octets.then((later) => this.#reply(handler, exchange, later, peer))
@@ -218,4 +227,14 @@ class UdpServer implements UdpListener {
     handler.release(exchange)
     this.#drain.leave()
   }
+}
+
+/** Returns false if the packet must be dropped. */
+function openProxied(proxied: ProxiedDatagrams, query: Query): boolean {
+  const { packet, packetOctets } = query
+  const start = proxied.open(query, packet, 0, packetOctets)
+  if (start === -1) return false
+  query.packet = packet.subarray(start)
+  query.packetOctets = packetOctets - start
+  return true
 }

@@ -1,10 +1,14 @@
 import t, { type Test } from 'tap'
+import { printAddress } from '../../../src/dns/text/address.ts'
+import type { StreamProxy } from '../../../src/transport/connection-ends.ts'
 import { DescriptorSocket } from '../../../src/transport/handover/descriptor-socket.ts'
 import { Handover } from '../../../src/transport/handover/handover.ts'
 import { ReusePortBinder } from '../../../src/transport/handover/reuse-port-binder.ts'
+import { ProxyAction } from '../../../src/transport/proxy/rules.ts'
 import { listenTcp, type TcpListener } from '../../../src/transport/tcp.ts'
 import type { TcpLimits } from '../../../src/transport/tcp-limits.ts'
 import { loadLibc } from '../../../src/transport/udp/batch/libc.ts'
+import { proxyHeader } from '../../support/proxy-header.ts'
 import { frame, TcpClient } from '../client.ts'
 import { Echo, until, Wish } from '../echo.ts'
 
@@ -13,6 +17,18 @@ import { Echo, until, Wish } from '../echo.ts'
 const libc = loadLibc()
 const MARK = Buffer.of(Wish.Mark, 0)
 const ECHO = Buffer.of(Wish.Echo, 0)
+
+/** Every peer is a proxy. */
+const PROXY: StreamProxy = {
+  server: 'dns://:53',
+  rules: {
+    actionFor: () => ProxyAction.Use,
+    trackingMs: 0,
+    sessionsMax: 1,
+    keepsTlvs: true,
+    noteFault: () => {},
+  },
+}
 
 interface Process {
   readonly echo: Echo
@@ -25,12 +41,14 @@ async function listen(
   mark: number,
   port: number,
   limits: Partial<TcpLimits> = {},
+  proxy?: StreamProxy,
 ): Promise<Process> {
   const echo = new Echo(256, { mark })
   const listener = await listenTcp({
     host: '127.0.0.1',
     port,
     handler: echo,
+    proxy,
     reusePortBinder: new ReusePortBinder(libc, mark > 1, () => {}),
     limits: { messageOctetsMin: 1, readMs: 60_000, idleMs: 60_000, drainMs: 60_000, ...limits },
   })
@@ -84,6 +102,34 @@ for (const [name, [before, after]] of Object.entries(connections)) {
     await client.close()
   })
 }
+
+t.test('a connection moves with the client of its PROXY header', async (t) => {
+  const tlvs = Buffer.from([1, 0, 1, 7])
+  const seen = async (client: TcpClient): Promise<string> => {
+    const before = client.received.length
+    client.send(Buffer.of(Wish.Peer))
+    await until('an answer', () => client.received.length > before || client.ended)
+    const reply = client.received.at(-1)!
+    return `${printAddress(reply, reply[16] === 1 ? 1 : 2)} ${reply.readUInt16BE(18)}`
+  }
+  for (const [what, before, after, want] of [
+    ['whole', proxyHeader({ source: '2001:db8::7', tlvs }), '', '2001:db8::7 4711'],
+    ['half', proxyHeader().subarray(0, 20), proxyHeader().subarray(20), '192.0.2.7 4711'],
+  ] as const) {
+    const old = await listen(t, 1, 0, {}, PROXY)
+    const client = await TcpClient.connect(old.listener.port)
+    await until('it is accepted', () => old.listener.connections === 1)
+    const next = await listen(t, 2, old.listener.port, {}, PROXY)
+    client.socket.write(before)
+    if (what === 'whole') t.equal(await seen(client), want, what)
+    await old.listener.close()
+    await until('the new process has it', () => next.listener.connections === 1)
+    client.socket.write(after)
+    t.equal(await seen(client), want, what)
+    t.equal(await ask(client), 2, 'the new process answers')
+    await client.close()
+  }
+})
 
 t.test('queries in flight are answered first, and no later ones are read', async (t) => {
   const old = await listen(t, 1, 0)

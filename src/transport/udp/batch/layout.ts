@@ -33,6 +33,11 @@ export const NAME_OCTETS = 32
 export const CONTROL_OCTETS = 96
 export const UNIT_CONTROL = NAME_OCTETS
 export const UNIT_PACKET = UNIT_CONTROL + CONTROL_OCTETS
+/** In a copied unit, which has no time of arrival: octets of the PROXY header in front of the message, 16 bits. */
+export const UNIT_PROXY = UNIT_PACKET - 2
+
+/** Room for a message without the header of its proxy, and because it is read by four octets. */
+export const MESSAGE_OCTETS = QUERY_OCTETS_MAX + 64
 
 const UNIT_OCTETS = UNIT_PACKET + PACKET_HEAD_OCTETS
 const TAIL_OCTETS = QUERY_OCTETS_MAX - PACKET_HEAD_OCTETS
@@ -80,6 +85,8 @@ export class Layout {
   readonly replies: number
   /** For arguments of system calls: 256 octets. */
   readonly scratch: number
+  /** For one message: MESSAGE_OCTETS. */
+  readonly message: number
   /** Offset in the packet memory; -1 = outside of it. */
   region: number
   #end = 0
@@ -99,6 +106,7 @@ export class Layout {
     this.replies = this.#take((REPLY_CHUNKS - 1) * REPLY_CHUNK_OCTETS + REPLY_OCTETS_MAX + 3)
     // The system allocates pages on first use: memory after this point costs nothing until then.
     this.#tails = this.#take(BATCH * TAIL_OCTETS)
+    this.message = this.#take(MESSAGE_OCTETS)
     assert(this.#end <= REGION_OCTETS, 'a region of the packet memory holds a layout')
     this.region = wantsRegion ? takeRegion() : -1
     this.octets =

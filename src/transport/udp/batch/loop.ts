@@ -1,5 +1,6 @@
 import { Protocol, type Query } from '../../../dns/message/query.ts'
 import { type Exchange, HAND_OVER, type QueryHandler } from '../../exchange.ts'
+import type { ProxyRules } from '../../proxy/rules.ts'
 import { BATCH } from './layout.ts'
 import type { Libc } from './libc.ts'
 import type { WakeReader } from './wake.ts'
@@ -58,12 +59,19 @@ export interface LoopSocket {
   laneOf(slot: number): number
   /** Room for the next reply, REPLY_OCTETS_MAX octets. Undefined while replies can't be sent. */
   room(): Uint8Array | undefined
-  /** Fills in the packet in `slot`, and its source and destination addresses. */
-  describe(slot: number, query: Query): void
+  /**
+   * Fills in the packet in `slot`, and its source and destination addresses. Returns false if its PROXY header makes the
+   * socket drop it.
+   */
+  describe(slot: number, query: Query): boolean
   /** Queues `octets` of `bytes` as the reply to the packet in `slot`. */
   reply(slot: number, bytes: Uint8Array, octets: number): void
-  /** Returns a copy of the packet in `slot` and its addresses, for `BatchSocket.takeUnit`. */
-  copyUnit(slot: number): Uint8Array
+  /**
+   * Returns a copy of the packet in `slot` and its addresses, for `BatchSocket.takeUnit`. `query`: as described last.
+   */
+  copyUnit(slot: number, query: Query): Uint8Array
+  /** Sets the rules for PROXY headers; undefined = packets have none. Absent = they never have. */
+  setProxy?(server: string, rules: ProxyRules | undefined): void
   /** Counts a reply for which there was no room. */
   countUnsent(): void
   /** Sends what is queued. Returns false if some of it must wait until the fd is writable. */
@@ -341,14 +349,16 @@ export class BatchLoop {
     }
     exchange.reply = room
     exchange.replyAt = socket.roomAt
-    socket.describe(slot, exchange.query)
+    if (!socket.describe(slot, exchange.query)) return
     const octets = handler.serve(exchange)
     if (typeof octets !== 'number') {
       // This thread never continues a handler that waits: the exchange is free for the next query.
       throw new Error('a handler waits in a thread that cannot wait')
     }
     if (octets > 0) socket.reply(slot, exchange.reply, octets)
-    else if (octets === HAND_OVER) this.#hooks.onHandOver(lane.fd, socket.copyUnit(slot))
+    else if (octets === HAND_OVER) {
+      this.#hooks.onHandOver(lane.fd, socket.copyUnit(slot, exchange.query))
+    }
   }
 
   #unclog(member: Member): boolean {

@@ -1,5 +1,6 @@
 import type { Query } from '../../../dns/message/query.ts'
 import { parsePeerAddress } from '../../peer-address.ts'
+import type { ProxyRules } from '../../proxy/rules.ts'
 import * as sockaddr from '../../sockaddr.ts'
 import { systemError, writeSockaddr } from '../../sockaddr.ts'
 import * as udp from '../udp.ts'
@@ -11,6 +12,7 @@ import { LATE, type LoopSocket } from './loop.ts'
 import { copyIPv4, copyIPv6 } from './octets.ts'
 import { type GroupingOptions, Outbox } from './outbox.ts'
 import { readAsked } from './pktinfo.ts'
+import { describeCopy, ProxiedPackets, setProxyOctets } from './proxied.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const {
@@ -123,6 +125,8 @@ export class BatchSocket implements SocketPlace, LoopSocket {
   readonly #outbox: Outbox
   /** Undefined = no datagram is late. */
   readonly #backlog: Backlog | undefined
+  /** Undefined = packets have no PROXY headers. */
+  #proxied: ProxiedPackets | undefined
 
   /**
    * Opens and binds a socket, or attaches to a bound one. Throws the system's error, with code,
@@ -222,13 +226,21 @@ export class BatchSocket implements SocketPlace, LoopSocket {
     return backlog?.isNoting === true && backlog.isLate(slot) ? LATE : 0
   }
 
-  /** Fills in the packet in `slot`, and its source and destination addresses. @hot */
-  describe(slot: number, query: Query): void {
+  setProxy(server: string, rules: ProxyRules | undefined): void {
+    if (rules === undefined) this.#proxied = undefined
+    else if (this.#proxied !== undefined) this.#proxied.use(rules)
+    else this.#proxied = new ProxiedPackets(this.#layout, server, rules)
+  }
+
+  /** Fills in the packet in `slot`, and its source and destination addresses. False = drop the packet. @hot */
+  describe(slot: number, query: Query): boolean {
     const octets = this.packetOctets(slot)
     query.packetAt = octets <= PACKET_HEAD_OCTETS ? this.packetAt(slot) : -1
     query.packet = octets <= PACKET_HEAD_OCTETS ? this.#heads[slot]! : this.#assemble(slot, octets)
     query.packetOctets = octets
     this.#describePlace(this.#layout.unit(slot), query, this.#asked)
+    if (this.#proxied === undefined) return true
+    return this.#proxied.describe(query, query.packet, 0)
   }
 
   /** Octets read of the datagram in `slot`: at most QUERY_OCTETS_MAX. */
@@ -240,13 +252,15 @@ export class BatchSocket implements SocketPlace, LoopSocket {
    * Returns a copy of the datagram in `slot` and its addresses, for `takeUnit` of another socket of
    * the same place.
    */
-  copyUnit(slot: number): Uint8Array {
-    const octets = this.packetOctets(slot)
+  copyUnit(slot: number, query: Query): Uint8Array {
     const at = this.#layout.unit(slot)
+    if (this.#proxied !== undefined) return this.#proxied.copyUnit(at, query)
+    const octets = this.packetOctets(slot)
     const copy = new Uint8Array(UNIT_PACKET + octets)
     copy.set(this.#layout.octets.subarray(at, at + UNIT_PACKET))
     const packet = octets <= PACKET_HEAD_OCTETS ? this.#heads[slot]! : this.#assemble(slot, octets)
     copy.set(packet.subarray(0, octets), UNIT_PACKET)
+    setProxyOctets(copy, 0)
     return copy
   }
 
@@ -257,13 +271,11 @@ export class BatchSocket implements SocketPlace, LoopSocket {
   takeUnit(copy: Uint8Array, query: Query): number {
     const index = this.#spare.pop() ?? this.#taken.length
     this.#taken[index] = copy
-    query.packet = copy.subarray(UNIT_PACKET)
-    query.packetAt = -1
-    query.packetOctets = copy.length - UNIT_PACKET
     // Other units may be described before this one is answered, so it has its own addresses.
     const place = this.#layout.unit(BATCH)
     this.#layout.octets.set(copy.subarray(0, UNIT_PACKET), place)
     this.#describePlace(place, query, new Uint8Array(16))
+    describeCopy(copy, query)
     return BATCH + index
   }
 

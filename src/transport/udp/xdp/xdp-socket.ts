@@ -164,7 +164,7 @@ export class XdpSocket implements LoopSocket {
   }
 
   /** @hot */
-  describe(slot: number, query: Query): void {
+  describe(slot: number, query: Query): boolean {
     const words = this.#words
     const { peerWords } = query
     const octets = this.#messageOctets[slot]!
@@ -184,6 +184,7 @@ export class XdpSocket implements LoopSocket {
       copyIPv4(words[ip + IPV4_DESTINATION]!, this.#askedWords)
       this.#describePorts(words[ip + IPV4_PORTS]!, query, 1)
     }
+    return true
   }
 
   /** @hot */

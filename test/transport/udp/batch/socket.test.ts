@@ -107,7 +107,7 @@ t.test('units are taken until none is left, and come back', async (t) => {
   const query = new Query()
   client.send(Buffer.from([7, 8]))
   await until('it is in', () => socket.receive() === 1)
-  const copy = socket.copyUnit(0)
+  const copy = socket.copyUnit(0, query)
   const taken = Array.from({ length: LATE_MAX }, () => other.takeUnit(copy, query))
   t.equal(new Set(taken).size, LATE_MAX)
   t.ok(Math.min(...taken) >= BATCH, 'no slot is among them')
@@ -127,14 +127,14 @@ t.test('a query that one socket copied is answered by another of its place', asy
   const clients = await Promise.all(Array.from({ length: 8 }, () => udpClient(first.port)))
   for (const [i, client] of clients.entries()) client.send(Buffer.from([i]))
   const copies: Uint8Array[] = []
+  const query = new Query()
   await until('all are in', () => {
     for (const socket of [first, second]) {
       const count = Math.max(socket.receive(), 0)
-      for (let slot = 0; slot < count; slot++) copies.push(socket.copyUnit(slot))
+      for (let slot = 0; slot < count; slot++) copies.push(socket.copyUnit(slot, query))
     }
     return copies.length === clients.length
   })
-  const query = new Query()
   for (const copy of copies) {
     const unit = second.takeUnit(copy, query)
     second.reply(unit, query.packet.slice(0, query.packetOctets), query.packetOctets)
@@ -350,7 +350,7 @@ t.test('packets of all lengths are read whole, and copied whole', async (t) => {
     await until('it is in', () => socket.receive() === 1)
     socket.describe(0, query)
     t.ok(packet.equals(query.packet.subarray(0, query.packetOctets)), `${octets} octets`)
-    other.giveBack(other.takeUnit(socket.copyUnit(0), query))
+    other.giveBack(other.takeUnit(socket.copyUnit(0, query), query))
     t.ok(packet.equals(query.packet.subarray(0, query.packetOctets)), `${octets} octets copied`)
     t.equal(query.peerPort, client.port)
   }

@@ -41,7 +41,7 @@ async function exchange(socket: BatchSocket, clients: readonly Client[]): Promis
   }
   await until('all queries are in', () => {
     const count = Math.max(socket.receive(), 0)
-    for (let slot = 0; slot < count; slot++) kept.push(socket.copyUnit(slot))
+    for (let slot = 0; slot < count; slot++) kept.push(socket.copyUnit(slot, query))
     return kept.length === want
   })
   for (const copy of kept) {
