@@ -11,7 +11,7 @@ const AREAS = [
   ],
   [
     'Faults of the program and the system',
-    'base api plugins/admin plugins/dnstap plugins/errors plugins/rrl plugins/shed plugins/trace',
+    'base api plugins/admin plugins/dnstap plugins/errors plugins/proxyproto plugins/rrl plugins/shed plugins/trace',
   ],
   ['Zones from files', 'authority plugins/auto plugins/file plugins/hosts'],
   ['Zone transfers', 'plugins/secondary plugins/transfer'],

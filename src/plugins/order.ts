@@ -92,6 +92,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   k8s_cache: async () => (await import('./k8s_cache/setup.ts')).k8sCache,
   geoip: async () => (await import('./geoip/setup.ts')).geoip,
   cancel: async () => (await import('./cancel/setup.ts')).cancel,
+  proxyproto: async () => (await import('./proxyproto/setup.ts')).proxyproto,
   timeouts: async () => (await import('./timeouts/setup.ts')).timeouts,
   multisocket: async () => (await import('./multisocket/setup.ts')).multisocket,
   xdp: async () => (await import('./xdp/setup.ts')).xdp,
