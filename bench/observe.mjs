@@ -1,4 +1,4 @@
-// The rate with each of the directives that watch queries, against the rate with none of them.
+// The rate with each of the directives that watch or unwrap queries, against the rate with none of them.
 //   npm run build && node bench/observe.mjs [rounds] [seconds] [--only json,prometheus]
 // Each server has one UDP thread and is loaded alone, in turn within each round. A ratio is the median of the rounds'
 // ratios. The log is written to a file in the folder for temporary files, and cut after each load.
@@ -33,6 +33,8 @@ const WATCHERS = {
   dnstap: { lines: 'dnstap {SINK} full', args: [] },
   // Needs a collector, which is this process.
   trace: { lines: 'trace otlp 127.0.0.1:{COLLECTOR} {\nevery 100\n}', args: [] },
+  // Each query has a PROXY header of version 2.
+  proxyproto: { lines: 'proxyproto {\nallow 127.0.0.0/8\n}', args: [], form: 'proxy' },
   traceAll: { lines: 'trace otlp 127.0.0.1:{COLLECTOR}', args: [] },
 }
 const only = options.only.split(',').filter(Boolean)
@@ -66,7 +68,7 @@ async function startCollector() {
   return collector.address().port
 }
 
-async function start(name, { lines, args }) {
+async function start(name, { lines, args, form = 'plain' }) {
   const [port, http] = [await freePort(), await freePort()]
   const corefile = join(directory, `Corefile.${name}`)
   const sink = join(directory, 'sink')
@@ -86,7 +88,7 @@ async function start(name, { lines, args }) {
   const command = [main, 'serve', '-conf', corefile, ...args]
   // Appended: the file can be cut while the server writes to it.
   const server = startProcess(name, process.execPath, command, {}, openSync(log, 'a'))
-  const row = { name, port, log, server }
+  const row = { name, port, log, server, form }
   const end = Date.now() + 30_000
   for (;;) {
     const load = await measure(row, 0.1).catch(() => undefined)
@@ -96,8 +98,8 @@ async function start(name, { lines, args }) {
   }
 }
 
-async function measure({ port, log, server }, duration) {
-  const target = { port, file: queries, clients: 200, outstanding: 200, generator: 'batch' }
+async function measure({ port, log, server, form }, duration) {
+  const target = { port, file: queries, form, clients: 200, outstanding: 200, generator: 'batch' }
   const before = cpuUs(server.pid)
   const { completed, qps } = await saturate(target, duration)
   const after = cpuUs(server.pid)

@@ -27,7 +27,7 @@ export function allocate(octets) {
 export function composePool(file, form) {
   const lines = readFileSync(file, 'latin1').trimEnd().split('\n')
   const count = Math.max(lines.length, PACKETS_MIN)
-  const memory = allocate(count * 128)
+  const memory = allocate(count * 192)
   const start = new Float64Array(count)
   const length = new Uint32Array(count)
   let at = 0
@@ -47,14 +47,18 @@ export function composePool(file, form) {
 }
 
 function composeQuery(bytes, start, { index, name, type, form }) {
-  const options = form.split(',').flatMap(composeOption)
+  const words = form.split(',')
+  const header = words.includes('proxy') ? composeProxyHeader() : []
+  bytes.set(header, start)
+  const message = start + header.length
+  const options = words.flatMap(composeOption)
   const opt = options.length === 0 ? [] : [0, 0, 41, 4, 208, 0, 0, 0, 0, 0, options.length]
-  const recursionDesired = form === 'rd' ? 1 : 0
+  const recursionDesired = words.includes('rd') ? 1 : 0
   bytes.set(
     [index >> 8, index, recursionDesired, 0, 0, 1, 0, 0, 0, 0, 0, opt.length === 0 ? 0 : 1],
-    start,
+    message,
   )
-  let at = start + 12
+  let at = message + 12
   for (const label of name.split('.')) {
     bytes[at++] = label.length
     for (let i = 0; i < label.length; i++) bytes[at++] = label.charCodeAt(i)
@@ -63,6 +67,13 @@ function composeQuery(bytes, start, { index, name, type, form }) {
   const rest = [0, 0, type, 0, 1, ...opt, ...options]
   bytes.set(rest, at)
   return at + rest.length
+}
+
+/** PROXY header of version 2, UDP over IPv4: a client of 10.0.0.0/8, and this machine. */
+function composeProxyHeader() {
+  const signature = [13, 10, 13, 10, 0, 13, 10, 81, 85, 73, 84, 10]
+  const client = [10, random256(), random256(), random256()]
+  return [...signature, 0x21, 0x12, 0, 12, ...client, 127, 0, 0, 1, 0x9c, 0x40, 0, 53]
 }
 
 /** Client Subnet of family 1, /24 (RFC 7871); a client cookie (RFC 7873). */
