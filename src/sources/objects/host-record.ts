@@ -7,6 +7,7 @@ import {
 import { type FieldProblem, RefusedError } from '../../records/validate/fields.ts'
 import { SETTING_PREFIX } from '../../records/validate/settings.ts'
 import { placeOf } from './external-dns-annotations.ts'
+import { UNNAMED_SET } from './object-kind.ts'
 import { mapProviderProperties } from './provider-properties.ts'
 import { recordNameOf } from './record-name.ts'
 import type { ObjectSettings } from './settings-annotations.ts'
@@ -52,7 +53,7 @@ export function hostRecord(
       recordType: mapped.recordType,
       targets: endpoint.targets,
       ...(ttlSeconds === undefined ? {} : { recordTTL: ttlSeconds }),
-      ...(setIdentifier === '' ? {} : { setIdentifier }),
+      setIdentifier: setIdentifier === '' ? UNNAMED_SET : setIdentifier,
       ...(mapped.properties.length === 0 ? {} : { providerSpecific: mapped.properties }),
     }
   })
