@@ -72,7 +72,7 @@ type Controller = (typeof CONTROLLERS)[number]
 const READERS: ReadonlyMap<string, readonly Controller[]> = new Map([
   ...readBy(
     ['dnsrecord'],
-    'site silent-site probe-peers quorum hold-down min-requeue-time max-requeue-time enable-probes insecure-health-checks nameserver-allow probe-allow delegation-role share-hosts cluster-secret-namespace cluster-secret-label cluster-leave-time remote-removal-timeout group notify-allow trace-otlp',
+    'sources site silent-site probe-peers quorum hold-down min-requeue-time max-requeue-time enable-probes insecure-health-checks nameserver-allow probe-allow delegation-role share-hosts cluster-secret-namespace cluster-secret-label cluster-leave-time remote-removal-timeout group notify-allow trace-otlp',
   ),
   ...readBy(['ovn'], keysOf(OVN_FLAGS)),
   ...readBy(['fqdnnetworkpolicy'], keysOf(FQDN_FLAGS.filter(({ name }) => !/^--zap/.test(name)))),

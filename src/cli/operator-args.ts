@@ -11,6 +11,8 @@ import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
 import { scanSilentSite } from '../peering/silent-sites.ts'
 import { isSite } from '../peering/site-name.ts'
 import { type HostShare, scanShare } from '../records/host-share.ts'
+import type { ObjectKind } from '../sources/objects/object-kind.ts'
+import { DNSRECORD_WORD, kindsOf, SOURCE_WORDS } from '../sources/objects/object-kinds.ts'
 import { type CommandArgs, defaultsOf, flagsOf, refuseWords, scanFlags } from './args.ts'
 import {
   CONTROLLERS,
@@ -48,6 +50,8 @@ export interface OperatorArgs {
   readonly zap: ZapOptions
   /** Which of CONTROLLERS run; never empty. */
   readonly controllers: ReadonlySet<string>
+  /** The kinds besides DNSRecord whose objects are published. */
+  readonly sources: readonly ObjectKind[]
   readonly egress: EgressArgs
   readonly settings: OperatorSettings
 }
@@ -69,6 +73,7 @@ export const OPERATOR: CommandArgs = {
       --kubeconfig FILE | (the cluster that the operator runs in) | kubeconfig file
       --context NAME | (the current context) | context of the kubeconfig
       --controllers LIST | dnsrecord | comma-separated list of what the operator does: ${CONTROLLERS.join(', ')}
+      --sources LIST | ${DNSRECORD_WORD} | comma-separated list of kinds whose objects are published: ${SOURCE_WORDS.join(', ')}
       --watch-namespaces LIST | (all) | comma-separated list of namespaces to watch
       --site NAME | (a hash of the UID of namespace kube-system) | name of this site, different at each peer: 1 to 63 letters, digits, ".", "_" and "-"
       --silent-site ACTION | keep ${EXPIRY_DEFAULT_MS / 3_600_000}h | "keep DURATION" or "remove DURATION", from 1s to 8760h; both have the same effect: how long a silent site keeps addresses that no health check finds up
@@ -157,6 +162,7 @@ function collect(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): O
     level: levelOf(get),
     zap: readZap(get),
     controllers: controllers(get),
+    sources: sources(get),
     egress: readEgressArgs(get),
     settings: {
       minMs,
@@ -203,6 +209,14 @@ function controllers(get: Get): ReadonlySet<string> {
   const areKnown = [...names].every((name) => CONTROLLERS.some((known) => known === name))
   if (areKnown && names.size > 0) return names
   throw new BadValue('controllers', get('controllers'), `a comma list of ${CONTROLLERS.join(', ')}`)
+}
+
+function sources(get: Get): readonly ObjectKind[] {
+  const words = wordsOf(get('sources'))
+  const areKnown = words.every((word) => SOURCE_WORDS.includes(word))
+  if (areKnown && words.includes(DNSRECORD_WORD)) return kindsOf(words)
+  const want = `a comma list of ${SOURCE_WORDS.join(', ')} that has ${DNSRECORD_WORD}: the operator writes DNSRecords for the others`
+  throw new BadValue('sources', get('sources'), want)
 }
 
 function silentMs(text: string): number {

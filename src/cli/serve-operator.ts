@@ -13,6 +13,8 @@ import { loadKubeConfig, warningOf } from '../kube/kubeconfig.ts'
 import { ClockCheck } from '../operator/cluster/clock-check.ts'
 import { Operator } from '../operator/operator.ts'
 import { RecordController } from '../operator/record-controller.ts'
+import { createSourcesController } from '../operator/sources/sources-controller.ts'
+import { OBJECT_KINDS } from '../sources/objects/object-kinds.ts'
 import { createEgressControllers } from './egress-controllers.ts'
 import { releaseMemoryAfterStart } from './memory-release.ts'
 import { openNotifyPort } from './notify-port.ts'
@@ -45,7 +47,10 @@ export async function serveOperator(args: OperatorArgs, log: Logger): Promise<nu
   const operator = new Operator(parts, settings, registry, (env) => {
     if (args.controllers.has('dnsrecord')) records = new RecordController(env, settings, spans)
     const egress = createEgressControllers(args.controllers, args.egress, env)
-    return records === undefined ? egress : [records, ...egress]
+    if (records === undefined) return egress
+    const { shares } = settings
+    const sources = { kinds: args.sources, known: OBJECT_KINDS, shares }
+    return [records, createSourcesController(env, records.cluster, sources), ...egress]
   })
   const listeners: { close(): Promise<void> }[] = [
     ...(await listen(args, { operator, api, registry }, log)),

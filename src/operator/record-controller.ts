@@ -19,7 +19,8 @@ const NO_WORK = { runs: 0, failures: 0, dropped: 0, depth: 0, running: 0 }
 export class RecordController implements Controller {
   /** Answers NOTIFYs from the start to the end, whether this replica leads or not. */
   readonly notifyReceiver: NotifyReceiver
-  readonly #cluster: Cluster
+  /** Filled by `prepare`. */
+  readonly cluster: Cluster
   readonly #settings: OperatorSettings
   readonly #env: ControllerEnv
   readonly #metrics: OperatorMetrics
@@ -37,13 +38,13 @@ export class RecordController implements Controller {
     this.#env = env
     this.#settings = settings
     const { nameserversAllowed } = settings
-    this.#cluster = new Cluster({ ...env, nameserversAllowed }, env.events)
+    this.cluster = new Cluster({ ...env, nameserversAllowed }, env.events)
     this.#metrics = new OperatorMetrics(env.registry)
     this.#metrics.collectFrom(() => this.#facts(), env.clock, settings.group)
     const { clock, random, log } = env
     this.notifyReceiver = new NotifyReceiver({
       clock,
-      keys: new KeyIndex(this.#cluster.secretInformer),
+      keys: new KeyIndex(this.cluster.secretInformer),
       allowed: settings.notifyAllowed ?? [],
       hasten: (sender) => this.#session?.peers.hasten(sender) ?? 'standby',
       count: (outcome) => this.#metrics.countNotify(outcome),
@@ -53,7 +54,7 @@ export class RecordController implements Controller {
   }
 
   get watches(): readonly ListWatch[] {
-    return this.#cluster.watches
+    return this.cluster.watches
   }
 
   get reason(): string {
@@ -61,23 +62,23 @@ export class RecordController implements Controller {
       .filter(({ fault }) => fault !== '')
       .map(({ zone, fault }) => `active groups of ${zone}: ${fault}`)
     const others = this.#session?.faults ?? []
-    return [this.#cluster.reason, this.#session?.remotes?.note ?? '', ...faults, ...others]
+    return [this.cluster.reason, this.#session?.remotes?.note ?? '', ...faults, ...others]
       .filter((text) => text !== '')
       .join('; ')
   }
 
   async prepare(): Promise<void> {
-    this.#cluster.start()
+    this.cluster.start()
     this.#site = await this.#findSite()
-    await this.#cluster.synced()
-    const { size } = this.#cluster.recordInformer
+    await this.cluster.synced()
+    const { size } = this.cluster.recordInformer
     if (!this.#isClosed)
       this.#env.log.info(`operator: site ${this.#site}, ${size} DNSRecords`, 'records-synced')
   }
 
   begin(): void {
     this.#session ??= new LeaderSession({
-      cluster: this.#cluster,
+      cluster: this.cluster,
       settings: this.#settings,
       site: this.#site,
       metrics: this.#metrics,
@@ -96,7 +97,7 @@ export class RecordController implements Controller {
   close(): void {
     this.#isClosed = true
     this.#wake()
-    this.#cluster.close()
+    this.cluster.close()
   }
 
   async #findSite(): Promise<string> {
@@ -105,7 +106,7 @@ export class RecordController implements Controller {
     const backoff = new Backoff(random)
     let lastFault = ''
     while (!this.#isClosed) {
-      const found = await readClusterUid(this.#cluster.objects)
+      const found = await readClusterUid(this.cluster.objects)
       if ('uid' in found) return shortHash(found.uid)
       const fault = `${found.problem}; ${CURE}`
       if (fault !== lastFault) log.warning(`${fault}; retrying`, 'site-unknown')

@@ -104,7 +104,7 @@ function areInConflict(a: Endpoint, b: Endpoint): boolean {
   return contentKey(a) !== contentKey(b)
 }
 
-/** True if a weight, a code or a location tells the endpoint apart from others. */
+/** True if a weight, a code or a location distinguishes the endpoint from others. */
 function isChosen({ weight, codes, isDefault, point }: Endpoint): boolean {
   return weight !== undefined || codes.length > 0 || isDefault || point !== undefined
 }

@@ -9,7 +9,7 @@ import type { ObjectFault } from './object-reports.ts'
 import type { SourceRecord, ValidDocument } from './source-table.ts'
 
 /** What becomes of a DNSRecord that an object asks for. */
-export const RECORD_STATES = [
+export const SOURCE_STATES = [
   /** It is written and Ready. */
   'ready',
   /** It is written, and not Ready yet. */
@@ -26,16 +26,16 @@ export const RECORD_STATES = [
   /** A DNSRecord of its name exists that was not written for it. */
   'name-taken',
 ] as const
-export type RecordState = (typeof RECORD_STATES)[number]
+export type SourceState = (typeof SOURCE_STATES)[number]
 
 type Decision =
   | { readonly kind: 'write' }
   /** Nothing is written; what exists stays. */
-  | { readonly kind: 'keep'; readonly state: RecordState; readonly fault: ObjectFault }
+  | { readonly kind: 'keep'; readonly state: SourceState; readonly fault: ObjectFault }
   /** What exists is removed. `rival`: of the object that is served. */
   | {
       readonly kind: 'remove'
-      readonly state: RecordState
+      readonly state: SourceState
       readonly fault?: ObjectFault
       readonly rival?: ObjectFault
     }

@@ -7,7 +7,7 @@ import { SOURCE_LABEL } from '../record/labels.ts'
 import type { DnsRecordView } from '../record/record-view.ts'
 
 /** A DNSRecord as it is written for an object. */
-export interface WantedRecord {
+interface WantedRecord {
   /** Of the kind. */
   readonly word: string
   readonly of: ObjectReference

@@ -1,6 +1,6 @@
 import type { Cluster } from '../cluster/cluster.ts'
 import { type Controller, type ControllerEnv, SessionController } from '../controller.ts'
-import { RECORD_STATES } from './decide-record.ts'
+import { SOURCE_STATES } from './decide-record.ts'
 import { SourcesSession, type SourcesSettings, WRITE_KINDS } from './sources-session.ts'
 
 /** Writes DNSRecords for objects of other kinds. `cluster`: of the controller that publishes DNSRecords. */
@@ -25,7 +25,7 @@ export function createSourcesController(
   registry.onCollect(() => {
     const counts = session?.counts()
     for (const { word } of settings.kinds) {
-      for (const state of RECORD_STATES) {
+      for (const state of SOURCE_STATES) {
         records.set({ source: word, state }, counts?.get(`${word} ${state}`) ?? 0)
       }
     }

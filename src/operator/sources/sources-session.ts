@@ -21,7 +21,7 @@ import { SOURCE_LABEL } from '../record/labels.ts'
 import { DnsRecordView } from '../record/record-view.ts'
 import { RECORDS } from '../record/resources.ts'
 import { printObject } from './contend.ts'
-import { decideRecord, type RecordState } from './decide-record.ts'
+import { decideRecord, type SourceState } from './decide-record.ts'
 import { FollowedKinds } from './followed-kinds.ts'
 import { type ObjectFault, ObjectReports } from './object-reports.ts'
 import { DNS_ENDPOINTS, ObservedGenerations } from './observed-generations.ts'
@@ -52,10 +52,10 @@ const STATUS = 'status '
 /** Responses that a retry does not change. */
 const LASTING: ReadonlySet<number> = new Set([400, 403, 413, 422])
 /** States of a DNSRecord that is written. */
-const WRITTEN: ReadonlySet<RecordState | undefined> = new Set(['ready', 'pending'])
+const WRITTEN: ReadonlySet<SourceState | undefined> = new Set(['ready', 'pending'])
 
 export const WRITE_KINDS = ['create', 'patch', 'delete', 'status'] as const
-export type WriteKind = (typeof WRITE_KINDS)[number]
+type WriteKind = (typeof WRITE_KINDS)[number]
 
 export interface SourcesSettings {
   /** The kinds of `--sources` besides DNSRecord. */
@@ -89,7 +89,7 @@ export class SourcesSession implements ControllerSession {
   readonly #pace: Pace
   readonly #generations: ObservedGenerations
   /** By key of the DNSRecord. */
-  readonly #states = new Map<string, RecordState>()
+  readonly #states = new Map<string, SourceState>()
   /** What was reported about each object: its parts, and other objects such as routes. */
   readonly #problems = new Map<string, ReadonlySet<string>>()
   readonly #stopWatching: readonly (() => void)[]
@@ -289,7 +289,7 @@ export class SourcesSession implements ControllerSession {
       this.#queue.add(`${STATUS}${object}`)
   }
 
-  #report(key: string, state: RecordState, fault?: ObjectFault, rival?: ObjectFault): void {
+  #report(key: string, state: SourceState, fault?: ObjectFault, rival?: ObjectFault): void {
     this.#states.set(key, state)
     this.#reports.set(key, fault)
     this.#reports.set(rivalOf(key), rival)

@@ -93,7 +93,7 @@ const CASES: readonly {
     refused: ['a/y HostConflict'],
   },
   {
-    name: 'what is not served is in nobody’s way',
+    name: 'what is not served is in no conflict',
     contenders: [
       `a/x ${OLD}: A 192.0.2.1`,
       `a/y 2026-01-15T00:00:00Z: A 192.0.2.2, AAAA 2001:db8::2`,
