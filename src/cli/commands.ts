@@ -54,6 +54,13 @@ export const COMMANDS: readonly Command[] = [
     isServer: true,
   },
   {
+    name: 'webhook',
+    help: 'store the endpoints of external-dns as DNSRecords: its webhook provider',
+    args: async () => (await import('./webhook-args.ts')).WEBHOOK,
+    run: async (rest, output) => (await import('./webhook.ts')).runWebhook(rest, output),
+    isServer: true,
+  },
+  {
     name: 'node',
     help: 'enforce egress policies by name for the Pods of a node',
     args: async () => (await import('./node-args.ts')).NODE,

@@ -155,6 +155,12 @@ export class MemoryApi implements ApiClient {
       const applied = { ...known, status: body.status ?? {} }
       return whole(200, this.#store(collection, applied, 'MODIFIED'))
     }
+    if (method === 'PUT' && !target.isStatus) {
+      const { uid = '', creationTimestamp = '' } = asMapping(known.metadata)
+      const status = known.status === undefined ? {} : { status: known.status }
+      const put = { ...body, ...status, metadata: { ...metadata, uid, creationTimestamp } }
+      return whole(200, this.#store(collection, put, 'MODIFIED'))
+    }
     const change = target.isStatus ? { status: body.status ?? {} } : { ...body, metadata }
     return whole(200, this.#store(collection, merge(known, change) as ApiObject, 'MODIFIED'))
   }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Server as TlsServer } from 'node:https'
-import { isIP } from 'node:net'
 import { systemClock } from '../../base/clock.ts'
+import { isLocalName } from '../../base/loopback.ts'
 import { RefusalLog } from '../../base/telemetry/refusal-log.ts'
 import type { AdminSite } from '../../plugin/admin.ts'
 import { HttpServer, type SharedPorts, tlsOptionsOf } from '../http-server.ts'
@@ -242,12 +242,4 @@ function checkChange({ headers }: ApiRequest, hasBody: boolean): void {
 function guard(site: AdminSite): Guarded {
   const print = (host: string): string => `request of ${host} is refused`
   return { site, refusals: new RefusalLog(site.log, systemClock, print) }
-}
-
-/** True for addresses, localhost, and names of the Corefile. `host`: the Host header. */
-function isLocalName(host: string | undefined, names: readonly string[]): boolean {
-  const name = (host ?? '').replace(/:\d*$/, '').toLowerCase()
-  return (
-    isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0 || name === 'localhost' || names.includes(name)
-  )
 }

@@ -1,6 +1,6 @@
-import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { InputError, type Position } from '../../base/errors.ts'
+import { isLoopback } from '../../base/loopback.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import { scanHostPort } from '../../plugin/arguments/host-port.ts'
 import { nextOnce } from '../../plugin/arguments/once.ts'
@@ -97,11 +97,4 @@ function scanEvents(d: Dispenser, root: string): AdminOptions['events'] {
     throw d.error(`size of the event file must be from 1 to ${EVENT_FILE_MIB_MAX} MiB, got ${size}`)
   }
   return { path: resolve(root, path), octetsMax: mebibytes * MIB }
-}
-
-/** True if only this machine reaches the address. */
-function isLoopback(address: string): boolean {
-  const host = address.slice(0, address.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1')
-  if (host === 'localhost' || host === '::1') return true
-  return isIP(host) === 4 && host.startsWith('127.')
 }

@@ -1,0 +1,214 @@
+import { type ApiObject, isObject, textOf } from '../kube/api.ts'
+import { API_VERSION } from '../records/dns-record.ts'
+import type { EndpointDocument } from '../records/record-document.ts'
+import type { FieldProblem } from '../records/validate/fields.ts'
+import { SERVED, validateResource } from '../records/validate/resource.ts'
+import { SETTING_PREFIX } from '../records/validate/settings.ts'
+import { recordNameOf } from '../sources/objects/record-name.ts'
+import { parseOneDocument, YamlProblem } from '../yaml/parse-document.ts'
+import {
+  type Changes,
+  type ExternalEndpoint,
+  InvalidBody,
+  isRegistryEndpoint,
+  keyOf,
+  printEndpoints,
+  scanEndpoints,
+} from './external-endpoint.ts'
+import { fromDocument, mapEndpoint, SETTING_PROPERTY_PREFIX } from './map-endpoint.ts'
+
+/** The label that marks the records of a webhook. Its value is the owner. */
+export const OWNER_LABEL = 'webhook.sextant.io/owner'
+const MANAGED_BY = { 'app.kubernetes.io/managed-by': 'sextant-webhook' }
+const ZONE_LABEL = 'kuadrant.io/coredns-zone-name'
+/** The texts of the TXT registry: JSON of endpoints. They are not public, so they are not in `spec.endpoints`. */
+export const REGISTRY_ANNOTATION = 'webhook.sextant.io/registry'
+/** All annotations of an object may have 256 KiB. The rest is left to others. */
+export const REGISTRY_OCTETS_MAX = 224 * 1024
+const HEALTH_CHECK_KEY = 'health-check'
+
+/** Whose records they are, and where. */
+export interface RecordScope {
+  readonly owner: string
+  /** Names in lower case without a final dot. */
+  readonly zones: readonly string[]
+  readonly namespace: string
+}
+
+/** What external-dns stored for a host. */
+export interface HostEndpoints {
+  readonly served: readonly ExternalEndpoint[]
+  /** Texts of the TXT registry. */
+  readonly registry: readonly ExternalEndpoint[]
+}
+
+export const NO_ENDPOINTS: HostEndpoints = { served: [], registry: [] }
+
+/** Returns the name of the DNSRecord of a host. */
+export function nameOfHost(host: string, owner: string): string {
+  const readable = host.replaceAll(/[^a-z0-9]+/g, '-').replace(/^-/, '')
+  return recordNameOf('webhook', readable || 'host', JSON.stringify([owner, host]))
+}
+
+/** Returns what a record of ours stores. */
+export function readHostRecord(record: ApiObject): HostEndpoints {
+  const { endpoints } = isObject(record.spec) ? record.spec : {}
+  const served = Array.isArray(endpoints) ? endpoints.filter(isObject).map(readEndpoint) : []
+  return { served, registry: readRegistry(record) }
+}
+
+/** True for a record that the webhook of that owner made. */
+export function isOwned(record: ApiObject, owner: string): boolean {
+  const labels = isObject(record.metadata) ? record.metadata.labels : undefined
+  return textOf(labels, OWNER_LABEL) === owner
+}
+
+/** Applies changes of one host: twice has the same effect as once. */
+export function changeEndpoints(before: HostEndpoints, { remove, put }: Changes): HostEndpoints {
+  const byKey = new Map(
+    [...before.served, ...before.registry].map((endpoint) => [keyOf(endpoint), endpoint]),
+  )
+  for (const endpoint of remove) byKey.delete(keyOf(endpoint))
+  for (const endpoint of put) byKey.set(keyOf(endpoint), endpoint)
+  const sorted = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, endpoint]) => endpoint)
+  return {
+    served: sorted.filter((endpoint) => !isRegistryEndpoint(endpoint)),
+    registry: sorted.filter(isRegistryEndpoint),
+  }
+}
+
+/**
+ * Returns the record of a host with these endpoints, or why it cannot be served. `before`: the record so far; what
+ * others wrote into it is kept.
+ */
+export function composeHostRecord(
+  host: string,
+  { served, registry }: HostEndpoints,
+  { owner, zones, namespace }: RecordScope,
+  before: ApiObject | undefined,
+): { readonly record: ApiObject } | { readonly refused: FieldProblem } {
+  const endpoints: EndpointDocument[] = []
+  for (const endpoint of served) {
+    const mapped = mapEndpoint(endpoint)
+    if ('refused' in mapped) return mapped
+    endpoints.push(mapped.document)
+  }
+  const settings = settingsOf(endpoints)
+  const { [HEALTH_CHECK_KEY]: checkText, ...others } = settings
+  const healthCheck = checkText === undefined ? undefined : parseOneDocument(checkText)
+  if (healthCheck instanceof YamlProblem) return refuse(`health-check: ${healthCheck.message}`)
+  const texts = registry.length === 0 ? undefined : printEndpoints(registry)
+  if (texts !== undefined && Buffer.byteLength(texts) > REGISTRY_OCTETS_MAX) {
+    return refuse(`texts of the TXT registry have more than ${REGISTRY_OCTETS_MAX} octets`)
+  }
+  const zone = longestZone(host, zones)
+  const metadata = metadataOf(before)
+  const kept = withoutSettings(metadata.annotations, before)
+  const spec = isObject(before?.spec) ? before.spec : {}
+  const { healthCheck: _, ...keptSpec } = spec
+  const record: ApiObject = {
+    ...before,
+    apiVersion: API_VERSION,
+    kind: 'DNSRecord',
+    metadata: {
+      ...metadata,
+      name: nameOfHost(host, owner),
+      namespace,
+      labels: {
+        ...(isObject(metadata.labels) ? metadata.labels : {}),
+        ...MANAGED_BY,
+        [OWNER_LABEL]: owner,
+        ...(zone === undefined ? {} : { [ZONE_LABEL]: zone }),
+      },
+      annotations: {
+        ...kept,
+        ...prefixed(others),
+        ...(texts === undefined ? {} : { [REGISTRY_ANNOTATION]: texts }),
+      },
+    },
+    spec: {
+      ...keptSpec,
+      rootHost: host,
+      endpoints: endpoints.map((endpoint) => ({ ...endpoint, targets: [...endpoint.targets] })),
+      ...(healthCheck === undefined ? {} : { healthCheck }),
+    } as ApiObject,
+  }
+  const checked = validateResource(record, SERVED)
+  return checked.kind === 'refused' ? { refused: checked.problem } : { record }
+}
+
+/** Returns the longest of the zones that has the host; undefined = none. */
+export function longestZone(host: string, zones: readonly string[]): string | undefined {
+  const having = zones.filter((zone) => host === zone || host.endsWith(`.${zone}`))
+  return having.sort((a, b) => b.length - a.length)[0]
+}
+
+function refuse(message: string): { readonly refused: FieldProblem } {
+  return { refused: { path: [], message } }
+}
+
+function readEndpoint(endpoint: ApiObject): ExternalEndpoint {
+  const [read] = scanEndpoints(JSON.stringify([endpoint]))
+  const { dnsName, recordType, targets, ttlSeconds, setIdentifier, properties } = read!
+  return fromDocument({
+    dnsName,
+    recordType,
+    targets,
+    recordTTL: ttlSeconds,
+    setIdentifier,
+    providerSpecific: properties,
+  })
+}
+
+/** An annotation that was edited by hand and is invalid counts as missing. */
+function readRegistry(record: ApiObject): readonly ExternalEndpoint[] {
+  const annotations = metadataOf(record).annotations
+  const text = textOf(annotations, REGISTRY_ANNOTATION)
+  if (text === '') return []
+  try {
+    return scanEndpoints(text).filter(isRegistryEndpoint)
+  } catch (error) {
+    if (!(error instanceof InvalidBody)) throw error
+    return []
+  }
+}
+
+/** The settings of the record, by name. If endpoints differ, the first one decides. */
+function settingsOf(endpoints: readonly EndpointDocument[]): Record<string, string> {
+  const settings = new Map<string, string>()
+  for (const { providerSpecific = [] } of endpoints) {
+    for (const { name, value } of providerSpecific) {
+      const key = name.slice(SETTING_PROPERTY_PREFIX.length)
+      if (name.startsWith(SETTING_PROPERTY_PREFIX) && !settings.has(key)) settings.set(key, value)
+    }
+  }
+  return Object.fromEntries(settings)
+}
+
+function prefixed(settings: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(settings).map(([name, value]) => [SETTING_PREFIX + name, value]),
+  )
+}
+
+/** The annotations that others made, such as a drain by hand. */
+function withoutSettings(annotations: unknown, before: ApiObject | undefined): ApiObject {
+  const endpoints = before === undefined ? [] : readHostRecord(before).served
+  const ours = prefixed(
+    settingsOf(
+      endpoints.map(({ properties, ...rest }) => {
+        return { ...rest, providerSpecific: properties }
+      }),
+    ),
+  )
+  const all = (annotations ?? {}) as ApiObject
+  return Object.fromEntries(
+    Object.entries(all).filter(
+      ([name]) => name !== REGISTRY_ANNOTATION && !Object.hasOwn(ours, name),
+    ),
+  )
+}
+
+function metadataOf(record: ApiObject | undefined): ApiObject {
+  return isObject(record?.metadata) ? record.metadata : {}
+}
