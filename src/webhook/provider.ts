@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from '../base/telemetry/log.ts'
 import { textOf } from '../kube/api.ts'
-import type { FieldProblem } from '../records/validate/fields.ts'
-import { printPath } from '../sources/kubernetes/cluster-store.ts'
+import { type FieldProblem, printPath } from '../records/validate/fields.ts'
 import {
   type Changes,
   type ExternalEndpoint,

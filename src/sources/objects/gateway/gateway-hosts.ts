@@ -98,7 +98,9 @@ export class GatewayHosts {
     const routes = ofHost.map(({ route }) => route)
     const { document, problems } = makeHost({ gateway, host, routes, targets: [...targets] })
     if (document !== undefined) this.#documents.set(host, document)
-    const effect = this.#documents.has(host) ? 'its last valid record is served' : 'it is not served'
+    const effect = this.#documents.has(host)
+      ? 'its last valid record is served'
+      : 'it is not served'
     const suffix = document === undefined ? `; ${host}: ${effect}` : ''
     const noted = problems.map((one) => ({ ...one, message: `${one.message}${suffix}` }))
     replace(this.#hostProblems, host, noted)
