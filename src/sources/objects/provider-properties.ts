@@ -58,6 +58,8 @@ const AWS = 'aws/'
 const MULTI_VALUE_ANSWERS = '8'
 /** Continents of Route 53. */
 const CONTINENT = /^(?:AF|AN|AS|EU|NA|OC|SA)$/
+/** Types for which the property alias has a meaning. */
+const ALIAS_TYPES: readonly string[] = ['A', 'AAAA', 'CNAME', 'ALIAS']
 const ZERO = /^[+-]?0+$/
 
 /** Properties of other providers that have no effect on answers, by their full names. */
@@ -272,10 +274,11 @@ class Mapping {
 
   #mapAlias(): void {
     const alias = this.#take('alias')
-    if (alias === undefined || alias.value === 'false') return
     const { recordType, targets } = this.#scope
-    // An address needs no alias.
-    if (targets.every((target) => scanAddress(target) !== undefined)) return
+    if (alias === undefined || alias.value === 'false' || !ALIAS_TYPES.includes(recordType)) return
+    // Addresses need no alias.
+    if (recordType !== 'ALIAS' && targets.every((target) => scanAddress(target) !== undefined))
+      return
     if (alias.value !== 'true') {
       const message = `alias must be true or false, because an ALIAS has both A and AAAA, got ${quote(alias.value)}`
       this.#refuse(alias.index, message)

@@ -1,5 +1,5 @@
 import { didYouMean } from '../../base/nearest.ts'
-import type { ApiObject } from '../../kube/api.ts'
+import { type ApiObject, textOf } from '../../kube/api.ts'
 import { type Endpoint, SET_IDENTIFIER_CHARACTERS_MAX } from '../../records/dns-record.ts'
 import { type FieldProblem, isMapping, quote, RefusedError } from '../../records/validate/fields.ts'
 import { scanHealthCheck } from '../../records/validate/health-check.ts'
@@ -28,7 +28,7 @@ export interface ObjectSettings {
   readonly healthCheck: Readonly<Record<string, unknown>> | undefined
 }
 
-const HEALTH_CHECK_KEY = 'health-check'
+export const HEALTH_CHECK_KEY = 'health-check'
 /** Bound on the YAML of a health check. */
 const HEALTH_CHECK_CHARACTERS_MAX = 4096
 
@@ -66,11 +66,12 @@ export function readObjectSettings(
   }
   const known = [setIdentifier, ...identifiers].map((one) => ({ setIdentifier: one }))
   scanSettings({ annotations }, known satisfies Pick<Endpoint, 'setIdentifier'>[])
+  const checkText = texts.get(HEALTH_CHECK_KEY)
   return {
     setIdentifier,
     properties: [...others, ...own],
     annotations,
-    healthCheck: healthCheckOf(texts.get(HEALTH_CHECK_KEY), onProblem),
+    healthCheck: checkText === undefined ? undefined : scanCheckText(checkText, onProblem),
   }
 }
 
@@ -111,9 +112,13 @@ function setIdentifierOf(
     const message = `a set identifier may have up to ${SET_IDENTIFIER_CHARACTERS_MAX} characters`
     throw new RefusedError(placeOf(externalDns.nameOf('set-identifier')), message)
   }
-  if (given !== '' || !properties.some(({ name }) => isSteering(name))) return given
-  const { namespace, name } = isMapping(object.metadata) ? object.metadata : {}
-  return `${namespace}/${name}`
+  const isNeeded = given === '' && properties.some(({ name }) => isSteering(name))
+  return isNeeded ? derivedIdentifier(object) : given
+}
+
+/** Returns the set identifier of endpoints that need one and have none. */
+export function derivedIdentifier({ metadata }: ApiObject): string {
+  return `${textOf(metadata, 'namespace')}/${textOf(metadata, 'name')}`
 }
 
 /** Every property of Route 53 that decides needs a set identifier there too. */
@@ -123,12 +128,13 @@ function isSteering(name: string): boolean {
   return /^aws\/(?:weight|region|failover|geo|multi)/.test(name)
 }
 
-/** Reads YAML of `spec.healthCheck`. Throws RefusedError. */
-function healthCheckOf(
-  text: string | undefined,
+/**
+ * Reads YAML of `spec.healthCheck`, as in the annotation. Throws RefusedError. `onProblem` receives what is ignored.
+ */
+export function scanCheckText(
+  text: string,
   onProblem: (problem: FieldProblem) => void,
-): ObjectSettings['healthCheck'] {
-  if (text === undefined) return undefined
+): Readonly<Record<string, unknown>> {
   const name = SETTING_PREFIX + HEALTH_CHECK_KEY
   const place = placeOf(name)
   if (text.length > HEALTH_CHECK_CHARACTERS_MAX) {
