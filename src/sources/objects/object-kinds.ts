@@ -1,8 +1,11 @@
+import { DNSENDPOINT } from './dnsendpoint/dnsendpoint-kind.ts'
 import { GATEWAY } from './gateway/gateway-kind.ts'
+import { INGRESS } from './ingress/ingress-kind.ts'
 import type { ObjectKind } from './object-kind.ts'
+import { SERVICE } from './service/service-kind.ts'
 
 /** All kinds of objects besides DNSRecord, in the order of the documentation. */
-export const OBJECT_KINDS: readonly ObjectKind[] = [GATEWAY]
+export const OBJECT_KINDS: readonly ObjectKind[] = [DNSENDPOINT, GATEWAY, SERVICE, INGRESS]
 
 /** The word of `sources` for DNSRecords. */
 export const DNSRECORD_WORD = 'dnsrecord'

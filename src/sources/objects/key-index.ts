@@ -1,0 +1,20 @@
+/** Sets of values by key. */
+export class KeyIndex {
+  readonly #sets = new Map<string, Set<string>>()
+
+  of(key: string): Iterable<string> {
+    return this.#sets.get(key) ?? []
+  }
+
+  add(key: string, value: string): void {
+    const known = this.#sets.get(key)
+    if (known === undefined) this.#sets.set(key, new Set([value]))
+    else known.add(value)
+  }
+
+  delete(key: string, value: string): void {
+    const known = this.#sets.get(key)
+    known?.delete(value)
+    if (known?.size === 0) this.#sets.delete(key)
+  }
+}

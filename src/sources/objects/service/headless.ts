@@ -1,0 +1,69 @@
+import { scanAddress } from '../../../dns/text/address.ts'
+import { type ApiObject, textOf } from '../../../kube/api.ts'
+import { keyOf } from '../../../kube/object-key.ts'
+import { type FieldProblem, quote, RefusedError } from '../../../records/validate/fields.ts'
+import { type ExternalDnsAnnotations, placeOf } from '../external-dns-annotations.ts'
+import { partOf } from '../object-fields.ts'
+import { endpointsOf, type PlainEndpoint } from '../targets.ts'
+import type { PodParts, SliceEndpoint } from './cluster-parts.ts'
+import type { ClusterView } from './cluster-view.ts'
+
+const ENDPOINTS_TYPE = 'endpoints-type'
+const NODE_EXTERNAL = 'NodeExternalIP'
+const HOST = 'HostIP'
+
+/**
+ * Returns the endpoints of a headless Service: those of the host with the addresses of all ready Pods, and those of
+ * each Pod with a hostname. None = no Pod is ready.
+ */
+export function headlessEndpoints(
+  object: ApiObject,
+  externalDns: ExternalDnsAnnotations,
+  host: string,
+  cluster: ClusterView,
+  onProblem: (problem: FieldProblem) => void,
+): readonly PlainEndpoint[] {
+  const type = externalDns.text(ENDPOINTS_TYPE) ?? ''
+  const place = placeOf(externalDns.nameOf(ENDPOINTS_TYPE))
+  if (type !== '' && type !== NODE_EXTERNAL && type !== HOST) {
+    const name = externalDns.nameOf(ENDPOINTS_TYPE)
+    const message = `${name} must be ${NODE_EXTERNAL} or ${HOST}, got ${quote(type)}`
+    throw new RefusedError(place, message)
+  }
+  const takesUnready = partOf(object, 'spec').publishNotReadyAddresses === true
+  const namespace = textOf(object.metadata, 'namespace')
+  const targets = new Map<string, Set<string>>()
+  for (const { endpoints, hasAddresses } of cluster.slicesOf(keyOf(object))) {
+    if (type === '' && !hasAddresses) continue
+    for (const endpoint of endpoints) {
+      if (!endpoint.isReady && !takesUnready) continue
+      const pod = cluster.pod(`${namespace}/${endpoint.pod}`)
+      const texts = targetsOf(type, endpoint, pod, cluster)
+      const hostname = pod?.hostname || endpoint.hostname
+      const isNamed = hostname !== '' && !host.startsWith('*.')
+      for (const name of isNamed ? [host, `${hostname}.${host}`] : [host]) {
+        const known = targets.get(name) ?? new Set()
+        targets.set(name, known)
+        for (const text of texts) known.add(text)
+      }
+    }
+  }
+  return [...targets].flatMap(([name, texts]) => {
+    return endpointsOf(name, { texts: [...texts].sort(), place }, onProblem)
+  })
+}
+
+/** A Pod whose object is not known yet has what the EndpointSlice says. */
+function targetsOf(
+  type: string,
+  endpoint: SliceEndpoint,
+  pod: PodParts | undefined,
+  cluster: ClusterView,
+): readonly string[] {
+  if (pod !== undefined && pod.targets.length > 0) return pod.targets
+  if (type === NODE_EXTERNAL) {
+    return cluster.node(pod?.node || endpoint.node)?.externalAddresses ?? []
+  }
+  const address = type === HOST ? pod?.hostAddress : endpoint.address
+  return address === undefined || scanAddress(address) === undefined ? [] : [address]
+}

@@ -1,0 +1,152 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { ApiObject } from '../../../kube/api.ts'
+import { keyOf, splitKey } from '../../../kube/object-key.ts'
+import { ChangedObjects } from '../changed-objects.ts'
+import { KeyIndex } from '../key-index.ts'
+import { isObjectGone } from '../object-fields.ts'
+import type { ObjectReader, ObjectRecords, ObjectReference } from '../object-kind.ts'
+import { referenceOf } from '../object-reference.ts'
+import { keysIn } from '../single-reader.ts'
+import {
+  type NodeParts,
+  type PodParts,
+  readNode,
+  readPod,
+  readSlice,
+  type SliceParts,
+} from './cluster-parts.ts'
+import type { ClusterView } from './cluster-view.ts'
+import { makeServiceRecords, readService, type Service } from './service.ts'
+
+export const SERVICES = 'services'
+export const NODES = 'nodes'
+export const SLICES = 'endpointslices'
+export const PODS = 'pods'
+
+/** Services, and the Nodes, EndpointSlices and Pods that some of them depend on. */
+export class ServiceReader implements ObjectReader, ClusterView {
+  /** Undefined = it has no host names. */
+  readonly #services = new Map<string, Service | undefined>()
+  readonly #nodes = new Map<string, NodeParts>()
+  readonly #slices = new Map<string, SliceParts>()
+  readonly #pods = new Map<string, PodParts>()
+  /** Keys of EndpointSlices by their Service, and by their Pods. */
+  readonly #slicesOfService = new KeyIndex()
+  readonly #slicesOfPod = new KeyIndex()
+  /** Services that need Nodes. */
+  readonly #onNodes = new Set<string>()
+  /** Services that have to be settled. */
+  #pending = new Map<string, ObjectReference>()
+  readonly #changed = new ChangedObjects()
+
+  put(plural: string, object: ApiObject): void {
+    const key = keyOf(object)
+    if (isObjectGone(object) && plural === SERVICES) this.remove(plural, key)
+    else if (plural === SERVICES) this.#putService(key, readService(object), referenceOf(object))
+    else if (plural === NODES) this.#putNode(key, readNode(object))
+    else if (plural === SLICES) this.#putSlice(key, readSlice(object))
+    else if (plural === PODS) this.#putPod(key, readPod(object))
+  }
+
+  remove(plural: string, key: string): void {
+    if (plural === SERVICES) this.#removeService(key)
+    else if (plural === NODES) this.#putNode(key, undefined)
+    else if (plural === SLICES) this.#putSlice(key, undefined)
+    else if (plural === PODS) this.#putPod(key, undefined)
+  }
+
+  keys(plural: string, namespace: string): Iterable<string> {
+    return keysIn(this.#mapOf(plural), namespace)
+  }
+
+  settle(): readonly ObjectRecords[] {
+    for (const [key, of] of this.#pending) {
+      const service = this.#services.get(key)
+      if (service === undefined) this.#changed.remove(key, of)
+      else {
+        this.#changed.make(key, of, (onProblem) => makeServiceRecords(service, this, onProblem))
+      }
+    }
+    this.#pending = new Map()
+    return this.#changed.take()
+  }
+
+  nodes(): Iterable<NodeParts> {
+    return this.#nodes.values()
+  }
+
+  node(name: string): NodeParts | undefined {
+    return this.#nodes.get(name)
+  }
+
+  slicesOf(service: string): readonly SliceParts[] {
+    const keys = [...this.#slicesOfService.of(service)].sort()
+    return keys.map((key) => this.#slices.get(key)!)
+  }
+
+  pod(key: string): PodParts | undefined {
+    return this.#pods.get(key)
+  }
+
+  #mapOf(plural: string): ReadonlyMap<string, unknown> {
+    if (plural === NODES) return this.#nodes
+    if (plural === SLICES) return this.#slices
+    return plural === PODS ? this.#pods : this.#services
+  }
+
+  #putService(key: string, service: Service | undefined, of: ObjectReference): void {
+    this.#services.set(key, service)
+    if (service?.needs.nodes === true) this.#onNodes.add(key)
+    else this.#onNodes.delete(key)
+    this.#pending.set(key, of)
+  }
+
+  #removeService(key: string): void {
+    const service = this.#services.get(key)
+    this.#services.delete(key)
+    this.#onNodes.delete(key)
+    if (service !== undefined) this.#pending.set(key, referenceOf(service.object))
+  }
+
+  #putNode(name: string, node: NodeParts | undefined): void {
+    if (!replace(this.#nodes, name, node)) return
+    for (const key of this.#onNodes) this.#touch(key)
+  }
+
+  #putSlice(key: string, slice: SliceParts | undefined): void {
+    const before = this.#slices.get(key)
+    if (!replace(this.#slices, key, slice)) return
+    const { namespace } = splitKey(key)
+    if (before !== undefined) {
+      this.#slicesOfService.delete(before.service, key)
+      for (const { pod } of before.endpoints) this.#slicesOfPod.delete(`${namespace}/${pod}`, key)
+      this.#touch(before.service)
+    }
+    if (slice !== undefined) {
+      this.#slicesOfService.add(slice.service, key)
+      for (const { pod } of slice.endpoints) this.#slicesOfPod.add(`${namespace}/${pod}`, key)
+      this.#touch(slice.service)
+    }
+  }
+
+  #putPod(key: string, pod: PodParts | undefined): void {
+    if (!replace(this.#pods, key, pod)) return
+    for (const slice of this.#slicesOfPod.of(key)) this.#touch(this.#slices.get(slice)!.service)
+  }
+
+  /** Something changed that a Service may depend on. */
+  #touch(key: string): void {
+    const service = this.#services.get(key)
+    if (service === undefined) return
+    const { nodes, slices } = service.needs
+    if (nodes || slices) this.#pending.set(key, referenceOf(service.object))
+  }
+}
+
+/** Replaces a value; undefined = removes it. Returns false if it is equal. */
+function replace<T>(map: Map<string, T>, key: string, value: T | undefined): boolean {
+  if (isDeepStrictEqual(map.get(key), value)) return false
+  if (value === undefined) map.delete(key)
+  else map.set(key, value)
+  return true
+}
