@@ -13,7 +13,7 @@ import type { SourcePlace } from './source-place.ts'
 export function acquireRecords(
   place: SourcePlace,
   resources: ResourceRegistry,
-  parts: Omit<KubernetesSourceOptions, 'api' | 'namespaces' | 'random'>,
+  parts: Omit<KubernetesSourceOptions, 'api' | 'namespaces' | 'sources' | 'random'>,
 ): Promise<ResourceLease<OwnedSource>> {
   if (place.kind === 'kubernetes') return acquireCluster(place, resources, parts)
   return acquireManifests({ ...parts, directory: place.directory }, resources)

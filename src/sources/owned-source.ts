@@ -5,6 +5,7 @@ import { guarding } from '../base/telemetry/guard.ts'
 import type { Logger } from '../base/telemetry/log.ts'
 import type { ProblemGroup, ProblemText } from '../base/telemetry/problems.ts'
 import type { Timers } from '../base/timers.ts'
+import { printRecordObject } from '../records/object-record-key.ts'
 import type { FollowedSource } from './source.ts'
 import { ZoneOwnership } from './zone-ownership.ts'
 
@@ -65,7 +66,7 @@ export class OwnedSource {
 
   *#listUnowned(): Generator<ProblemText> {
     for (const key of this.#unowned) {
-      const reason = `no zone is served for DNSRecord ${key}: it is ignored`
+      const reason = `no zone is served for ${printRecordObject(key)}: it is ignored`
       yield { place: this.source.printPlace(key), object: key, reason }
     }
   }
@@ -145,12 +146,9 @@ export class OwnedSource {
     }
     const fresh = [...this.#fresh]
     this.#fresh = new Set()
-    const named = fresh.slice(0, NAMED_MAX).join(', ')
+    const named = fresh.slice(0, NAMED_MAX).map(printRecordObject).join(', ')
     const more = fresh.length > NAMED_MAX ? ` and ${fresh.length - NAMED_MAX} more` : ''
-    log.warning(
-      `no zone is served for DNSRecords ${named}${more}: they are ignored`,
-      'records-without-zone',
-    )
+    log.warning(`no zone is served for ${named}${more}: ignored`, 'records-without-zone')
   }
 }
 

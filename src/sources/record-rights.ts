@@ -18,6 +18,7 @@ import {
 import { type HostShare, ROOT_KEY } from '../records/host-share.ts'
 import { isMetadataName } from '../records/kdrnt.ts'
 import { KDRNT } from '../records/local-zone.ts'
+import { printRecordObject } from '../records/object-record-key.ts'
 import {
   packedCreatedSeconds,
   packRecord,
@@ -458,7 +459,7 @@ function withEndpoints(
 export function printRefused({ key, names }: RefusedNames): string {
   const [namespace = ''] = key.split('/', 1)
   const allow = (host: string): string => `\`share-hosts ${host} ${namespace}\` in kuadrant`
-  return `DNSRecord ${key}: ${describeRefused(names, namespace, allow).join('; ')}`
+  return `${printRecordObject(key)}: ${describeRefused(names, namespace, allow).join('; ')}`
 }
 
 function namespaceOf({ key }: Pick<StoredRecord, 'key'>): string {

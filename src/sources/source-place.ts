@@ -1,4 +1,5 @@
 import type { ClusterRecords } from './kubernetes/acquire.ts'
+import { DNSRECORD_WORD } from './objects/object-kinds.ts'
 
 /** Where a block reads its records from. Only this folder distinguishes the kinds; others read `abilitiesOf`. */
 export type SourcePlace =
@@ -28,6 +29,12 @@ export function abilitiesOf(place: SourcePlace): SourceAbilities {
 /** Returns the source's name in metrics; equal for equal places within one process. */
 export function nameOf(place: SourcePlace): string {
   if (place.kind === 'manifests') return place.directory
-  const { kubeconfig, context } = place
-  return ['kubernetes', kubeconfig, context].filter((part) => part !== '').join(' ')
+  const { kubeconfig, context, sources = [] } = place
+  return ['kubernetes', kubeconfig, context, sources.join()].filter((part) => part !== '').join(' ')
+}
+
+/** Returns the place with these kinds of objects, words of `SOURCE_WORDS`; undefined = it has DNSRecords only. */
+export function withKinds(place: SourcePlace, kinds: readonly string[]): SourcePlace | undefined {
+  if (place.kind === 'manifests') return undefined
+  return kinds.join() === DNSRECORD_WORD ? place : { ...place, sources: kinds }
 }

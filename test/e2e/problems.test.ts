@@ -78,7 +78,7 @@ const TABLE: readonly Row[] = [
     content: record('other').replaceAll('k.example.com', 'example.net'),
     place: /records\/other\.yaml:1$/,
     reason: /^no zone is served for DNSRecord team\/other/,
-    log: /no zone is served for DNSRecords team\/other/,
+    log: /no zone is served for DNSRecord team\/other: ignored/,
   },
   {
     kind: 'ignored-record',

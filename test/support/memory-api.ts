@@ -33,7 +33,7 @@ interface Target {
   readonly namespace: string
   readonly name: string
   readonly isStatus: boolean
-  /** `label=value`; '' = all. */
+  /** `label=value`, or `label` with any value; '' = all. */
   readonly labels: string
 }
 
@@ -237,7 +237,8 @@ function pathKey({ namespace, name }: Target): string {
 function isIn(object: ApiObject, { namespace, labels }: Target): boolean {
   if (namespace !== '' && textOf(object.metadata, 'namespace') !== namespace) return false
   const [label = '', value] = labels.split('=')
-  return labels === '' || textOf(asMapping(object.metadata).labels, label) === value
+  const found = textOf(asMapping(object.metadata).labels, label)
+  return labels === '' || (value === undefined ? found !== '' : found === value)
 }
 
 function asMapping(value: JsonValue | undefined): ApiObject {

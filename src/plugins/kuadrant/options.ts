@@ -43,6 +43,7 @@ import {
   scanQuorum,
   scanSite,
 } from './peering-options.ts'
+import { scanSources, sourceWith } from './source-kinds.ts'
 import { type SettingsDraft, scanAllDown, scanAnswers, scanSticky } from './steering-options.ts'
 
 /** Options of a `kuadrant` block. */
@@ -73,6 +74,8 @@ export type DraftOptions = {
 } & {
   /** A line has named the source. */
   hasSource: boolean
+  /** The kinds of objects that are read; undefined = not given. */
+  kinds: readonly string[] | undefined
   peering: PeeringDraft
   settings: SettingsDraft
 }
@@ -86,6 +89,7 @@ export function draftOptions(
     zones: [],
     source: { ...IN_CLUSTER, namespaces: scanNamespaces(namespaces) },
     hasSource: false,
+    kinds: undefined,
     position: d.position(),
     serials: '',
     serialsPosition: d.position(),
@@ -110,7 +114,7 @@ export function draftOptions(
 }
 
 /**
- * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | rname EMAIL | manifests DIR | serials
+ * Reads `kuadrant [ZONES...] { kubeconfig FILE [CONTEXT] | sources KIND... | rname EMAIL | manifests DIR | serials
  * FILE | snapshot FILE [INTERVAL] | nameserver NAME ADDR... | allow-namespaces NS...
  * | share-hosts HOST NS... | probe [FILE]
  * | probe-allow CIDR... | probe-exec NAME COMMAND... | slow-start DURATION | drain FILE | namespace-drains
@@ -167,6 +171,11 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
     },
     manifests(d, draft, block) {
       setSource(d, draft, { kind: 'manifests', directory: resolve(block.root, d.onlyArg()) })
+    },
+    sources(d, draft) {
+      if (draft.kinds !== undefined) throw d.error('sources appears twice')
+      draft.kinds = scanSources(d)
+      draft.source = sourceWith(draft.kinds, draft.source, d)
     },
     serials(d, draft, block) {
       draft.serials = resolve(block.root, d.onlyArg())
@@ -317,7 +326,7 @@ function setSource(d: Dispenser, draft: DraftOptions, source: SourcePlace): void
     throw d.error(`${property} appears twice`)
   }
   if (draft.hasSource) throw d.error('manifests and kubeconfig exclude each other')
-  draft.source = source
+  draft.source = sourceWith(draft.kinds, source, d)
   draft.hasSource = true
   draft.position = d.position()
 }

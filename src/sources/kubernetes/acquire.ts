@@ -9,9 +9,11 @@ import type { KubernetesSourceOptions } from './kubernetes-source.ts'
 export interface ClusterRecords extends ApiPlace {
   /** Empty = all namespaces. */
   readonly namespaces: readonly string[]
+  /** The kinds that are read: at least one of `SOURCE_WORDS`, in their order. Missing = DNSRecords only. */
+  readonly sources?: readonly string[]
 }
 
-type SourceParts = Omit<KubernetesSourceOptions, 'api' | 'namespaces' | 'random'>
+type SourceParts = Omit<KubernetesSourceOptions, 'api' | 'namespaces' | 'sources' | 'random'>
 
 /**
  * Returns the source of a cluster, started and shared by all its users. Throws InputError if the
@@ -31,10 +33,10 @@ export async function acquireCluster(
   const key = `${keyOf(records)} ${digestOf(records)} ${drains}`
   const { api, warning } = await openApi(records)
   const random = new Random(Math.trunc(Math.random() * 2 ** 32))
-  const { namespaces } = records
+  const { namespaces, sources } = records
   return acquireSource(resources, key, () => {
     if (warning !== '') parts.log.warning(warning, 'kubeconfig-warning')
-    const source = new KubernetesSource({ ...parts, api, namespaces, random })
+    const source = new KubernetesSource({ ...parts, api, namespaces, sources, random })
     return new OwnedSource(source, parts)
   })
 }
@@ -48,6 +50,6 @@ export function isClusterRead(records: ClusterRecords, resources: ResourceRegist
   return sources.some(({ source }) => source.unreadyReason() === '')
 }
 
-function keyOf({ kubeconfig, context, namespaces }: ClusterRecords): string {
-  return `kubernetes ${JSON.stringify([kubeconfig, context, [...namespaces].sort()])}`
+function keyOf({ kubeconfig, context, namespaces, sources }: ClusterRecords): string {
+  return `kubernetes ${JSON.stringify([kubeconfig, context, [...namespaces].sort(), sources])}`
 }

@@ -5,7 +5,10 @@ import type { AddressHealth } from '../../health/address-health.ts'
 import { Findings } from '../../health/findings.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import { keyOf } from '../../kube/object-key.ts'
-import { API_VERSION, recordKey } from '../../records/dns-record.ts'
+import { API_VERSION, type DnsRecord, recordKey } from '../../records/dns-record.ts'
+import { objectRecordKey } from '../../records/object-record-key.ts'
+import { packRecord } from '../../records/pack.ts'
+import type { RecordDocument } from '../../records/record-document.ts'
 import { isSameOrigin, type RecordChange, StoredRecord } from '../../records/record-source.ts'
 import { SITES_ANNOTATION } from '../../records/site-facts.ts'
 import { type FieldProblem, printPath } from '../../records/validate/fields.ts'
@@ -14,7 +17,10 @@ import { SERVED, validateResource } from '../../records/validate/resource.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import { IgnoredIndex } from '../ignored-index.ts'
 import { IgnoredLog } from '../ignored-log.ts'
+import type { ObjectProblem, ObjectRecords, ObjectReference } from '../objects/object-kind.ts'
 import { type ExpandedRecord, expandRecord } from './expand-record.ts'
+import { ObjectProblems } from './object-problems.ts'
+import { CLUSTER_PLACE } from './place.ts'
 
 /** The kinds that this server reads, by their plural in the API. */
 const KINDS = {
@@ -23,10 +29,12 @@ const KINDS = {
 } as const
 export type Plural = keyof typeof KINDS
 
-/** What problems name as the place of an object. */
-export const CLUSTER_PLACE = 'kubernetes'
-
 const NO_RECORDS: readonly ExpandedRecord[] = []
+/**
+ * Added to the age of objects that are not DNSRecords. Their authors can give an old object a new host at any time, so
+ * between namespaces, their hosts count as younger than those of all DNSRecords, whose root host never changes.
+ */
+const EDITABLE_SECONDS = 2 ** 32
 
 /**
  * The records of a cluster. Collects changes until `settle` returns the records that changed. What
@@ -42,6 +50,9 @@ export class ClusterStore {
   readonly #findings: Findings
   /** Why a record or probe is refused, by key. The key of a probe begins with its kind. */
   readonly #refused = new Map<string, InputError>()
+  readonly #objectProblems = new ObjectProblems()
+  /** Records of documents that are valid: an object with many of them changes few at a time. */
+  readonly #valid = new WeakMap<RecordDocument, ExpandedRecord>()
   /** New content of records since the last `settle`; undefined = removed. */
   #pending = new Map<string, ExpandedRecord | undefined>()
   readonly #ignored = new IgnoredLog()
@@ -57,7 +68,7 @@ export class ClusterStore {
   }
 
   get refusedCount(): number {
-    return this.#refused.size
+    return this.#refused.size + this.#objectProblems.count
   }
 
   records(): Iterable<StoredRecord> {
@@ -69,13 +80,14 @@ export class ClusterStore {
   }
 
   problems(): InputError[] {
-    return [...this.#refused].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, error]) => error)
+    const refused = [...this.#refused].sort(([a], [b]) => (a < b ? -1 : 1))
+    return [...refused.map(([, error]) => error), ...this.#objectProblems.all()]
   }
 
   /** What is wrong with the records. `of`: name of the source. */
   problemGroups(of: string): ProblemGroup[] {
     const problems = this.#listRefused()
-    const refused = { kind: 'refused-record', of, count: this.#refused.size, problems } as const
+    const refused = { kind: 'refused-record', of, count: this.refusedCount, problems } as const
     return [refused, ...this.#ignoredParts.groups(of)]
   }
 
@@ -83,6 +95,7 @@ export class ClusterStore {
     for (const [object, { message }] of this.#refused) {
       yield { place: CLUSTER_PLACE, object, reason: message }
     }
+    yield* this.#objectProblems.list()
   }
 
   /**
@@ -126,6 +139,51 @@ export class ClusterStore {
         this.remove(plural, keyOf(object))
         return undefined
     }
+  }
+
+  /** Applies what an object of another kind stands for. Returns the problems that are new. */
+  putObject({ of, records, problems }: ObjectRecords): InputError[] {
+    const key = `${of.kind} ${recordKey(of.namespace, of.name)}`
+    const before = this.#objects.get(key) ?? NO_RECORDS
+    if (records === undefined) {
+      const kept = before.length === 0 ? '' : '; its last valid records are served'
+      const all = problems.map((one) => ({ ...one, message: `${one.message}${kept}` }))
+      return this.#objectProblems.set(key, all)
+    }
+    const all = [...problems]
+    this.#replace(
+      key,
+      records.flatMap((document) => this.#recordOf(of, document, before, all)),
+    )
+    return this.#objectProblems.set(key, all)
+  }
+
+  /** Returns a record of an object; of a document that is invalid, its last valid version. `problems` gets why. */
+  #recordOf(
+    of: ObjectReference,
+    document: RecordDocument,
+    before: readonly ExpandedRecord[],
+    problems: ObjectProblem[],
+  ): readonly ExpandedRecord[] {
+    const known = this.#valid.get(document)
+    if (known !== undefined) return [known]
+    const { rootHost } = document.spec
+    const key = objectRecordKey(of, rootHost)
+    const resource = validateResource(document as unknown as YamlValue, SERVED)
+    if (resource.kind === 'record') {
+      const valid = expandedOf(key, resource.record)
+      this.#valid.set(document, valid)
+      return [valid]
+    }
+    const kept = before.filter((one) => one.key === key)
+    if (resource.kind === 'refused') {
+      const { path, message } = resource.problem
+      const effect = kept.length === 0 ? 'not served' : 'its last valid version is served'
+      const at = path.length === 0 ? '' : `${printPath(path)}: `
+      const text = `host ${rootHost} is refused, ${effect}: ${at}${message}`
+      problems.push({ of, path: [], message: text })
+    }
+    return kept
   }
 
   remove(plural: Plural, key: string): void {
@@ -213,6 +271,13 @@ export class ClusterStore {
     this.#refused.set(key, error)
     return error
   }
+}
+
+/** Returns the record of a host of an object. */
+function expandedOf(key: string, record: DnsRecord): ExpandedRecord {
+  const packed = packRecord(record)
+  const heldSinceSeconds = EDITABLE_SECONDS + record.createdSeconds
+  return { key, packed, origin: undefined, original: undefined, heldSinceSeconds, down: {} }
 }
 
 function storedOf(one: ExpandedRecord): StoredRecord {

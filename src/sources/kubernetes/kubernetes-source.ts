@@ -12,10 +12,14 @@ import { ListWatch } from '../../kube/list-watch.ts'
 import { ObjectSink, type ObjectTarget } from '../../kube/object-sink.ts'
 import { API_GROUP, API_VERSION } from '../../records/dns-record.ts'
 import type { RecordChange, StoredRecord } from '../../records/record-source.ts'
+import type { ObjectResource } from '../objects/object-kind.ts'
+import { DNSRECORD_WORD, kindsOf } from '../objects/object-kinds.ts'
 import type { FollowedCluster, FollowedSource } from '../source.ts'
 import { ClusterDrains, type ConfigMapPlace } from './cluster-drains.ts'
-import { CLUSTER_PLACE, ClusterStore, type Plural } from './cluster-store.ts'
+import { ClusterStore, type Plural } from './cluster-store.ts'
 import { NamespaceDrains } from './namespace-drains.ts'
+import { ObjectFeed } from './object-feed.ts'
+import { CLUSTER_PLACE } from './place.ts'
 
 /** Only records with this label are read; an operator sets it. */
 const ZONE_LABEL = 'kuadrant.io/coredns-zone-name'
@@ -28,6 +32,8 @@ export interface KubernetesSourceOptions {
   readonly api: ApiClient
   /** Empty = all namespaces. */
   readonly namespaces: readonly string[]
+  /** As in `ClusterRecords`. */
+  readonly sources?: readonly string[] | undefined
   /** Follows the drains that annotations of Namespaces ask for. Missing = false. */
   readonly readsNamespaces?: boolean
   /** The ConfigMap whose drains are followed; missing = none. */
@@ -39,15 +45,17 @@ export interface KubernetesSourceOptions {
 }
 
 /**
- * The DNSRecords of a cluster that have a zone, kept up to date by watches of its API:
+ * The DNSRecords of a cluster that have a zone, and those that are made from other kinds of objects, kept up to date by
+ * watches of its API:
  *
- *     namespace ─┬─ watch of records ─┐
- *                └─ watch of probes  ─┴─▶ store ─▶ changes, a batch at a time
+ *     namespace ─┬─ watch of records ──────────────────────┐
+ *                ├─ watch of probes ───────────────────────┼─▶ store ─▶ changes, a batch at a time
+ *                └─ watches of other resources ─▶ readers ─┘
  *
  *     watches of Namespaces and of a ConfigMap ─▶ drains, if they are wanted
  *
- * Synced once all records, and all accessible probes and drains, were listed. If the API fails later, the
- * known records are kept.
+ * Synced once all accessible objects were listed, and all those of at least one kind. If the API fails later, the known
+ * records are kept.
  */
 export class KubernetesSource implements FollowedSource, FollowedCluster {
   readonly cluster = this
@@ -60,6 +68,7 @@ export class KubernetesSource implements FollowedSource, FollowedCluster {
   readonly #records: readonly ListWatch[]
   readonly #probes: readonly ListWatch[]
   readonly #drains: readonly ListWatch[]
+  readonly #objects: ObjectFeed
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
   #markSynced: () => void = () => {}
   readonly #synced = new Promise<void>((resolve) => {
@@ -69,10 +78,19 @@ export class KubernetesSource implements FollowedSource, FollowedCluster {
 
   constructor(options: KubernetesSourceOptions) {
     this.#options = options
-    const { namespaces } = options
+    const { namespaces, sources = [DNSRECORD_WORD] } = options
     const scopes = namespaces.length === 0 ? [''] : [...new Set(namespaces)]
-    this.#records = scopes.map((scope) => this.#watch('dnsrecords', scope, ZONE_LABEL))
-    this.#probes = scopes.map((scope) => this.#watch('dnshealthcheckprobes', scope, ''))
+    const ofRecords = sources.includes(DNSRECORD_WORD) ? scopes : []
+    this.#records = ofRecords.map((scope) => this.#watch('dnsrecords', scope, ZONE_LABEL))
+    this.#probes = ofRecords.map((scope) => this.#watch('dnshealthcheckprobes', scope, ''))
+    this.#objects = new ObjectFeed({
+      kinds: kindsOf(sources),
+      watch: (resource, targetOf) => {
+        const places = resource.isClusterScoped === true ? [''] : scopes
+        return places.map((place) => this.#watchObjects(resource, place, targetOf(place)))
+      },
+      apply: (records) => this.#publish(records.flatMap((one) => this.#store.putObject(one))),
+    })
     const { readsNamespaces, drainsPlace: place } = options
     const spaces = readsNamespaces === true ? new NamespaceDrains(options) : undefined
     const shared = place === undefined ? undefined : new ClusterDrains({ ...options, place })
@@ -93,17 +111,23 @@ export class KubernetesSource implements FollowedSource, FollowedCluster {
 
   /** The watches, for metrics. */
   get watches(): readonly ListWatch[] {
-    return [...this.#records, ...this.#probes, ...this.#drains]
+    return [...this.#sources, ...this.#probes, ...this.#drains]
   }
 
-  /** Watches that the server can do without, if it has no access. */
+  /** The watches of what is served. */
+  get #sources(): readonly ListWatch[] {
+    return [...this.#records, ...this.#objects.watches]
+  }
+
+  /** Watches that the server can do without, if it has no access: those of kinds that were not read yet come first. */
   get #others(): readonly ListWatch[] {
-    return [...this.#probes, ...this.#drains]
+    const unread = this.#sources.filter((watch) => !watch.isSynced)
+    return [...unread, ...this.#probes, ...this.#drains]
   }
 
   /** Age of the oldest watch of records in milliseconds; 0 while all watches are connected. */
   get ageMs(): number {
-    return Math.max(...this.#records.map((watch) => watch.ageMs))
+    return Math.max(...this.#sources.map((watch) => watch.ageMs))
   }
 
   records(): Iterable<StoredRecord> {
@@ -128,8 +152,7 @@ export class KubernetesSource implements FollowedSource, FollowedCluster {
 
   unreadyReason(): string {
     if (this.#isSynced) return ''
-    const haveRecords = this.#records.every((watch) => watch.isSynced)
-    const reasons = reasonsOf(haveRecords ? this.#others : this.#records)
+    const reasons = reasonsOf(this.#others)
     return `records are not read yet${reasons === '' ? '' : `: ${reasons}`}`
   }
 
@@ -137,7 +160,7 @@ export class KubernetesSource implements FollowedSource, FollowedCluster {
     if (!this.#isSynced) return ''
     const others = reasonsOf(this.#others)
     const { ageMs } = this
-    const reasons = reasonsOf(this.#records)
+    const reasons = reasonsOf(this.#sources.filter(({ isSynced }) => isSynced))
     if (reasons === '') return others
     const since = new Date(this.#options.clock.now() - ageMs).toISOString()
     const seconds = Math.floor(ageMs / 1000)
@@ -188,6 +211,19 @@ export class KubernetesSource implements FollowedSource, FollowedCluster {
     })
   }
 
+  #watchObjects(resource: ObjectResource, namespace: string, target: ObjectTarget): ListWatch {
+    const { equalVersions } = resource
+    return new ListWatch({
+      ...this.#options,
+      resource,
+      equalVersions,
+      namespace,
+      labelSelector: '',
+      sink: new ObjectSink(target),
+      onProgress: () => this.#progress(),
+    })
+  }
+
   /** A role can allow a single ConfigMap by its name, if the watch selects that name. */
   #watchMap(feed: ObjectTarget, { namespace, name }: ConfigMapPlace): ListWatch {
     return this.#watchCore(feed, 'configmaps', namespace, `metadata.name=${name}`)
@@ -226,10 +262,8 @@ export class KubernetesSource implements FollowedSource, FollowedCluster {
   }
 
   #progress(): void {
-    if (this.#isSynced) return
-    const haveRecords = this.#records.every((watch) => watch.isSynced)
-    const haveOthers = this.#others.every((watch) => watch.isSynced || isOutOfReach(watch))
-    if (!haveRecords || !haveOthers) return
+    this.#objects.progress(isDone)
+    if (this.#isSynced || !this.#isRead) return
     this.#isSynced = true
     const { namespaces, log } = this.#options
     const scope = namespaces.length === 0 ? 'all namespaces' : `namespaces ${namespaces.join(', ')}`
@@ -243,6 +277,13 @@ export class KubernetesSource implements FollowedSource, FollowedCluster {
     this.#markSynced()
   }
 
+  /** True once nothing more is awaited, and the records of at least one kind were listed. */
+  get #isRead(): boolean {
+    const kinds = [this.#records, ...this.#objects.mainWatches].filter(({ length }) => length > 0)
+    const isListed = kinds.some((watches) => watches.every(({ isSynced }) => isSynced))
+    return isListed && this.watches.every(isDone)
+  }
+
   #logRefusals(refusals: readonly InputError[]): void {
     const { log } = this.#options
     for (const refusal of refusals.slice(0, LOGGED_MAX))
@@ -250,6 +291,10 @@ export class KubernetesSource implements FollowedSource, FollowedCluster {
     const more = refusals.length - LOGGED_MAX
     if (more > 0) log.warning(`and ${more} more refused records`, 'record-refused-more')
   }
+}
+
+function isDone(watch: ListWatch): boolean {
+  return watch.isSynced || isOutOfReach(watch)
 }
 
 /**

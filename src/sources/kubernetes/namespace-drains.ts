@@ -10,7 +10,7 @@ import { type ApiObject, isObject, textOf } from '../../kube/api.ts'
 import type { ObjectTarget } from '../../kube/object-sink.ts'
 import { printPath, RefusedError } from '../../records/validate/fields.ts'
 import { scanNamespaceDrain } from '../../records/validate/settings.ts'
-import { CLUSTER_PLACE } from './cluster-store.ts'
+import { CLUSTER_PLACE } from './place.ts'
 
 interface NamespaceDrainsOptions {
   /** Empty = all namespaces. */

@@ -40,6 +40,31 @@ t.test('blocks that the directive refuses, and why', (t) => {
       want: /manifests and kubeconfig exclude each other/,
     },
     {
+      name: 'sources without a kind',
+      given: 'kuadrant {\n sources\n}',
+      want: /Wrong argument count/,
+    },
+    {
+      name: 'sources of an unknown kind',
+      given: 'kuadrant {\n sources dnsrecord gatway\n}',
+      want: /sources: unknown kind gatway; the kinds are dnsrecord, .*; did you mean gateway\?/,
+    },
+    {
+      name: 'sources twice',
+      given: 'kuadrant {\n sources gateway\n sources dnsrecord\n}',
+      want: /sources appears twice/,
+    },
+    {
+      name: 'sources of manifests',
+      given: 'kuadrant {\n sources gateway\n manifests a\n}',
+      want: /sources and manifests exclude each other: sources needs a cluster/,
+    },
+    {
+      name: 'manifests with sources',
+      given: 'kuadrant {\n manifests a\n sources gateway\n}',
+      want: /sources and manifests exclude each other: sources needs a cluster/,
+    },
+    {
       name: 'probe with two files',
       given: 'kuadrant {\n manifests a\n probe a b\n}',
       want: /Wrong argument count/,
