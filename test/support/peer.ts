@@ -33,6 +33,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'dpkg-deb': 'dpkg',
   'apt-get': 'apt',
   fstrm_capture: 'fstrm-bin',
+  nginx: 'nginx-light libnginx-mod-stream',
   'dnstap-read': 'bind9-dnsutils',
 }
 
