@@ -2,6 +2,7 @@ import { AZURE } from './azure/azure.ts'
 import { BIND } from './bind.ts'
 import type { ImportFormat } from './import-format.ts'
 import { POWERDNS } from './powerdns/powerdns.ts'
+import { ROUTE53 } from './route53/route53.ts'
 
 /** All formats, in the order of the documentation. */
-export const FORMATS: readonly ImportFormat[] = [BIND, POWERDNS, AZURE]
+export const FORMATS: readonly ImportFormat[] = [BIND, ROUTE53, POWERDNS, AZURE]
