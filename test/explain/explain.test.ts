@@ -30,8 +30,9 @@ function manifest(
   endpoints: readonly EndpointText[],
   allDown = 'open',
   down: readonly string[] = [],
+  settings: Readonly<Record<string, string>> = {},
 ): string {
-  const annotations = { 'sextant.io/all-down': allDown }
+  const annotations = { 'sextant.io/all-down': allDown, ...settings }
   const record = {
     apiVersion: 'kuadrant.io/v1alpha1',
     kind: 'DNSRecord',
@@ -64,6 +65,10 @@ const TWO = [
 ]
 const of = (name: string) => TWO.map((endpoint) => ({ ...endpoint, name }))
 
+const several = (name: string, weights: readonly (string | undefined)[]) =>
+  weights.map((weight, i) => ({ name, id: 'abcd'[i]!, weight, target: `192.0.2.${i + 1}` }))
+const STICKY = { 'sextant.io/answers': '2', 'sextant.io/sticky': 'true' }
+
 const RECORDS: Readonly<Record<string, string>> = {
   chains: manifest('chains', [
     alias('loop', 'back'),
@@ -79,6 +84,13 @@ const RECORDS: Readonly<Record<string, string>> = {
   sorry: manifest('sorry', of('sorry'), 'b', ['192.0.2.1', '192.0.2.2']),
   half: manifest('half', of('half'), 'open', ['192.0.2.1']),
   all: manifest('all', of('all')),
+  drawn: manifest('drawn', several('drawn', ['5', '3', '2', '0']), 'open', [], {
+    'sextant.io/answers': '2',
+  }),
+  kept: manifest('kept', several('kept', ['5', '3', '2']), 'open', [], STICKY),
+  plain: manifest('plain', several('plain', Array(3).fill(undefined)), 'open', [], {
+    'sextant.io/answers': '3',
+  }),
 }
 
 t.test('each line of an explanation is true', async (t) => {
@@ -106,6 +118,17 @@ t.test('each line of an explanation is true', async (t) => {
     ['', 2, /^ {2}\* endpoint 1: ns1\.k\.example\.com\.; default of the server$/m, /nobody/],
     ['ttl.', 1, /TTL: 30 s: the lowest TTL of all .*, that of quick of n\/ttl$/m],
     ['shut.', 1, /note: .* all-down is closed: NODATA$/m, /the name has only/],
+    [
+      'drawn.',
+      1,
+      /^ {2}draw 1 of 2: \d of 0\.\.9: ([abc])\n {2}draw 2 of 2: \d of 0\.\.[4-7]: (?!\1)[abc]\n {2}served: 192\.0\.2\.[123], 192\.0\.2\.[123]$/m,
+    ],
+    [
+      'kept.',
+      1,
+      /^ {2}draw 1 of 2: none: sticky, by a hash of 192\.0\.2\.0\/24: ([abc])\n {2}draw 2 of 2: /m,
+    ],
+    ['plain.', 1, ALL_ARE_SERVED, /draw/],
     ['shut.', 28, /note: the name has only A$/m],
     ['sorry.', 1, /note: .*the fallback endpoint b is served/, ALL_ARE_SERVED],
     ['half.', 1, /dropped: all its targets are down/, ALL_ARE_SERVED],

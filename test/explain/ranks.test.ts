@@ -54,7 +54,7 @@ interface Sample {
 }
 
 async function explainerOf(t: Test, world: number, drains = ''): Promise<Explainer> {
-  const { instance } = await loadWorld(t, world, drains)
+  const { instance } = await loadWorld(t, world, { drains })
   const explainer = await Explainer.open(instance)
   t.teardown(() => explainer.close())
   return explainer

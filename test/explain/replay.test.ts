@@ -108,12 +108,26 @@ function contradiction({ steps, answer }: Explanation): string {
     if (!isWhole && Math.abs(total - 1) > 1e-9) return `${at}: shares add up to ${total}`
     const isDrawn = !isWhole && shares.length > 1 && !choice.isSticky
     if (isDrawn !== (choice.draw !== undefined)) return `${at}: draw`
+    if (choice.picks === undefined) continue
+    const picks = new Set(choice.picks.map(({ endpoint }) => endpoint))
+    if (picks.size < choice.picks.length || picks.size < 2) return `${at}: picks`
+    if (endpoints.some(({ isChosen }, i) => isChosen !== picks.has(i))) return `${at}: not picked`
+    const below = choice.picks.map(({ draw }) => draw?.below ?? 0)
+    if (below.some((sum, i) => i > 0 && isDrawn && sum >= below[i - 1]!)) return `${at}: repeated`
   }
   return ''
 }
 
 /** What decided a choice, and how many of the answers have such a choice at least. */
-const LEAST = { drawn: 500, sticky: 300, weight: 500, distance: 300, nearer: 50, list: 100 }
+const LEAST = {
+  drawn: 500,
+  sticky: 300,
+  weight: 500,
+  distance: 300,
+  nearer: 50,
+  list: 100,
+  several: 40,
+}
 type Reason = keyof typeof LEAST
 
 function reasonsOf({ steps }: Explanation): Set<Reason> {
@@ -124,6 +138,7 @@ function reasonsOf({ steps }: Explanation): Set<Reason> {
     const shares = new Set(candidates.filter((one) => !one.isStandby).map(({ share }) => share))
     if (choice.draw !== undefined) reasons.add('drawn')
     if (choice.isSticky) reasons.add('sticky')
+    if (choice.picks !== undefined) reasons.add('several')
     // Without weights, all candidates have the same share.
     if (shares.size > 1) reasons.add('weight')
     if (nearest !== undefined) reasons.add('distance')
@@ -142,10 +157,11 @@ t.test('an explanation has the answer of the server, octet for octet', async (t)
     distance: 0,
     nearer: 0,
     list: 0,
+    several: 0,
   }
   for (let world = 1; world <= WORLDS; world++) {
     await t.test(`world ${world}`, async (t) => {
-      const { instance } = await loadWorld(t, world)
+      const { instance } = await loadWorld(t, world, { hasAnswers: world % 3 === 0 })
       const draws = new Random(0)
       const server = wireServer(instance, draws)
       const explainer = await Explainer.open(instance)

@@ -32,7 +32,7 @@ const NETS = ['64.0.0.0/4 NET-OFFICE', '72.0.0.0/5 35.00,135.00']
 export const NAMES = ['a', 'b', 'c']
 const LOCATIONS = ['52.52,13.40', '48.86,2.35', '40.71,-74.01', '35.68,139.69', '-33.87,151.21']
 
-export function manifest(sketches: readonly Sketch[]): string {
+export function manifest(sketches: readonly Sketch[], answers?: string): string {
   const endpoints = sketches.map(({ name, codes, weight, location, target, ttl = 60 }, i) => {
     const isName = !/^[0-9]/.test(target)
     const properties = [
@@ -52,7 +52,7 @@ export function manifest(sketches: readonly Sketch[]): string {
   return JSON.stringify({
     apiVersion: 'kuadrant.io/v1alpha1',
     kind: 'DNSRecord',
-    metadata: { name: 'one', namespace: 'docs' },
+    metadata: { name: 'one', namespace: 'docs', annotations: { 'sextant.io/answers': answers } },
     spec: { rootHost: 'k.example.com', endpoints },
   })
 }
@@ -60,6 +60,8 @@ export function manifest(sketches: readonly Sketch[]): string {
 export interface Side {
   readonly sketches: readonly Sketch[]
   readonly networks: Readonly<Record<string, MmdbValue>>
+  /** The annotation `answers`; undefined = none. */
+  readonly answers?: string
 }
 
 export interface Change {
@@ -82,9 +84,10 @@ let runs = 0
 /** Runs the command over two configurations that differ in records and database. */
 export async function compare(t: Test, before: Side, after: Side, args: readonly string[] = []) {
   const directory = join(t.testdir({}), `run${runs++}`)
-  for (const [side, { sketches, networks }] of Object.entries({ before, after })) {
+  for (const [side, { sketches, networks, answers }] of Object.entries({ before, after })) {
     mkdirSync(join(directory, side), { recursive: true })
-    if (sketches.length > 0) writeFileSync(join(directory, side, 'one.json'), manifest(sketches))
+    if (sketches.length > 0)
+      writeFileSync(join(directory, side, 'one.json'), manifest(sketches, answers))
     const builtSeconds = Math.trunc(Date.now() / 1000)
     writeFileSync(join(directory, `${side}.mmdb`), composeMmdb({ networks, builtSeconds }))
   }

@@ -134,6 +134,23 @@ t.test('what leaves the answers alone has no share', async (t) => {
   })
 })
 
+t.test('another number of answers is a change of the clients that it concerns', async (t) => {
+  const three = [1, 2, 3].map((weight) => {
+    return { ...eu, codes: ['GEO-EU'], weight, target: `192.0.2.${weight}` }
+  })
+  const one = side(...three, other)
+  const [change, ...more] = await changesOf(t, one, { ...one, answers: '2' })
+  t.strictSame(more, [])
+  const shares = '192.0.2.1 16.7 %, 192.0.2.2 33.3 %, 192.0.2.3 50 %'
+  t.match(change, {
+    kind: 'changed',
+    tiers: [{ clients: 'GEO-EU', before: shares, after: `2 of ${shares}` }],
+  })
+  t.strictSame(await changesOf(t, one, { ...one, answers: '1' }), [])
+  // The tier without weights has no more endpoints than that.
+  t.strictSame(await changesOf(t, side(eu, other), { ...side(eu, other), answers: '2' }), [])
+})
+
 t.test('names that lead to a change count with their clients', async (t) => {
   const chain = (target: string): Side =>
     side(

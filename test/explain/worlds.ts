@@ -114,14 +114,17 @@ const FAILOVER = [
   'US: NET-OFFICE\nGEO-NA: *\nNET-OFFICE: id-2, GB',
 ] as const
 
+const ANSWERS = ['1', '2', '2', '3', '3', 'off'] as const
+
 /** Random records: owners shared by records, chains, wildcards, standbys, targets that are down, settings. */
-function resources(random: Random): object[] {
+function resources(random: Random, answers: Random | undefined): object[] {
   const items: object[] = []
   for (let r = 0; r < 6; r++) {
     const annotations = {
       ...(random.below(4) === 0 && { 'sextant.io/sticky': pick(random, ['true', 'false']) }),
       ...(random.below(4) === 0 && { 'sextant.io/all-down': pick(random, ['open', 'closed']) }),
       ...(random.below(4) === 0 && { 'sextant.io/failover': pick(random, FAILOVER) }),
+      ...(answers !== undefined && { 'sextant.io/answers': pick(answers, ANSWERS) }),
     }
     const metadata = {
       name: `r${r}`,
@@ -152,9 +155,21 @@ function resources(random: Random): object[] {
   return items
 }
 
-/** Loads a Corefile over random records. `drains`: lines to add to its drain file. */
-export async function loadWorld(t: Test, seed: number, drains = ''): Promise<OfflineServer> {
-  const items = resources(new Random(seed))
+/** What a world has beside its random records. */
+interface WorldParts {
+  /** Lines to add to the drain file. */
+  readonly drains?: string
+  /** True: the records have `answers`. */
+  readonly hasAnswers?: boolean
+}
+
+/** Loads a Corefile over random records. */
+export async function loadWorld(
+  t: Test,
+  seed: number,
+  { drains = '', hasAnswers = false }: WorldParts = {},
+): Promise<OfflineServer> {
+  const items = resources(new Random(seed), hasAnswers ? new Random(seed) : undefined)
   const list = items.map((item, i) => [`${i}.json`, JSON.stringify(item)])
   const directory = t.testdir({ records: Object.fromEntries(list), drains: DRAINS + drains })
   writeFileSync(join(directory, 'small.mmdb'), DATABASE)
