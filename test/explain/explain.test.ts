@@ -20,7 +20,7 @@ interface EndpointText {
   readonly type?: string
   readonly id?: string
   readonly ttl?: number
-  readonly weight?: string
+  readonly weight?: string | undefined
   readonly target: string
 }
 

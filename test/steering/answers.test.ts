@@ -17,6 +17,7 @@ import { wire } from '../support/zone-names.ts'
 import { CLIENTS, candidates, choice, choose, createTable, response } from './stage.ts'
 
 const OWNER = wire('k.example.')
+const DRAWS = 20_000
 
 /** Endpoints of one target each, with seeds. */
 function weighted(weights: readonly (number | undefined)[], names = 'abcdefgh'): Candidate[] {
@@ -90,14 +91,14 @@ t.test('samples have the probabilities of draws without replacement', async (t) 
       const full = weights.map((weight) => weight ?? (isWeighted ? 120 : 1))
       const shares = sampleShares(full, Math.min(answers, full.length))
       const counts = new Map([...shares.keys()].map((sample) => [sample, 0]))
-      for (let i = 0; i < 40_000; i++) {
+      for (let i = 0; i < DRAWS; i++) {
         const sample = of([10, clients.below(256), clients.below(256), 0]).join()
         if (!counts.has(sample)) t.fail(`${sample} of ${full}`)
         counts.set(sample, (counts.get(sample) ?? 0) + 1)
       }
       const name = `${full}, answers ${answers}, ${sticky === undefined ? 'drawn' : 'sticky'}`
       // Samples that chance would rarely give are counted together.
-      const isRare = (sample: string): boolean => shares.get(sample)! * 40_000 < 10
+      const isRare = (sample: string): boolean => shares.get(sample)! * DRAWS < 10
       const rare = [...shares.keys()].filter(isRare)
       const common = [...shares.keys()].filter((sample) => !isRare(sample))
       const add = (of: ReadonlyMap<string, number>, sum: number, sample: string): number => {
