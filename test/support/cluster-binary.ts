@@ -22,18 +22,29 @@ export function findClusterBinaries(): ClusterBinaries | undefined {
     const isHere = folder !== '' && existsSync(etcd) && existsSync(apiServer)
     if (isHere) return { etcd: [etcd], apiServer: [apiServer] }
   }
-  const built = builtBinary()
+  const built = builtBinary('')
   if (!existsSync(built)) return undefined
   return { etcd: [built, 'etcd'], apiServer: [built, 'kube-apiserver'] }
 }
 
-/** Where `test/cluster/build` puts what it makes of the sources as they are. */
-function builtBinary(): string {
+/** Where `test/cluster/build FOLDER` puts what it makes of the sources as they are. */
+function builtBinary(folder: '' | 'external-dns'): string {
   const hash = createHash('sha256')
   for (const file of ['go.mod', 'go.sum', 'main.go']) {
-    hash.update(readFileSync(join(root, 'test/cluster', file)))
+    hash.update(readFileSync(join(root, 'test/cluster', folder, file)))
   }
-  return join(cacheFolder(), `cluster-${hash.digest('hex').slice(0, 16)}`)
+  return join(cacheFolder(), `${folder || 'cluster'}-${hash.digest('hex').slice(0, 16)}`)
+}
+
+/** external-dns, which `test/cluster/external-dns/build` makes. */
+export function externalDnsBinary(): string {
+  return builtBinary('external-dns')
+}
+
+/** As `needsCluster`, for a test that needs external-dns, too. */
+export function needsExternalDns(): { skip?: string } {
+  if (existsSync(externalDnsBinary()) || process.env.CI === 'true') return needsCluster()
+  return { skip: 'no external-dns: test/cluster/external-dns/build makes one' }
 }
 
 /**

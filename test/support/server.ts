@@ -12,17 +12,14 @@ import { until } from './until.ts'
 export { freePort }
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
-const MAIN = join(root, 'dist/main.js')
+export const MAIN = join(root, 'dist/main.js')
 /** Ample, for a machine on which other tests run too. */
 const START_MS_MAX = 120_000
 /** The end of the output that explains a failure, in characters. */
 const PRINTED_MAX = 4000
 
-/** A running `sextant serve`, a process of its own, gone when the test ends. */
-export interface RunningServer {
-  readonly port: number
-  /** Its working directory: relative paths of the Corefile start here. */
-  readonly directory: string
+/** A process that is gone when the test ends. */
+export interface RunningProgram {
   readonly process: ChildProcess
   /** Everything it printed so far, both streams. */
   output(): string
@@ -30,6 +27,13 @@ export interface RunningServer {
   prints(what: RegExp): Promise<void>
   /** Resolves to the exit code once all it printed is there; null where a signal ended it. */
   exited(): Promise<number | null>
+}
+
+/** A running `sextant serve`. */
+export interface RunningServer extends RunningProgram {
+  readonly port: number
+  /** Its working directory: relative paths of the Corefile start here. */
+  readonly directory: string
 }
 
 export interface ServerOptions {
@@ -75,6 +79,17 @@ export async function startServer(t: Test, options: ServerOptions): Promise<Runn
   const serve = [process.execPath, MAIN, command, '-conf', 'Corefile', ...(options.args ?? [])]
   const [program = '', ...args] = [...wrapper, ...serve]
   const env = { ...process.env, ...options.env }
+  const started = startProgram(t, [program, ...args], { directory, env })
+  if (options.mustStart !== false) await started.prints(/^Sextant-/m)
+  return { ...started, port, directory }
+}
+
+/** Starts a program, which is gone when the test ends. */
+export function startProgram(
+  t: Test,
+  [program, ...args]: readonly [string, ...string[]],
+  { directory, env = process.env }: { directory?: string; env?: NodeJS.ProcessEnv } = {},
+): RunningProgram {
   const child = spawn(program, args, {
     cwd: directory,
     env,
@@ -93,17 +108,15 @@ export async function startServer(t: Test, options: ServerOptions): Promise<Runn
     child.kill('SIGKILL')
     await exit
   })
-  const output = () => printed
   const prints = async (what: RegExp): Promise<void> => {
     const isDone = () => what.test(printed) || isOver
     // What it printed instead explains a failure on a machine that cannot be looked at.
     await until(isDone, String(what), START_MS_MAX).catch((error: Error) => {
       throw new Error(`${error.message}; it printed:\n${printed.slice(-PRINTED_MAX)}`)
     })
-    if (!what.test(printed)) throw new Error(`the server ended without ${what}:\n${printed}`)
+    if (!what.test(printed)) throw new Error(`it ended without ${what}:\n${printed}`)
   }
-  if (options.mustStart !== false) await prints(/^Sextant-/m)
-  return { port, directory, process: child, output, prints, exited: () => exit }
+  return { process: child, output: () => printed, prints, exited: () => exit }
 }
 
 /** Runs a command of the built program to its end, in `directory`. */
