@@ -46,9 +46,7 @@ export interface RefusedProperties {
 
 const ENDPOINT_PROPERTIES: readonly string[] = [...STEERING_PROPERTIES, ...PROBE_PROPERTIES]
 /** Settings of a record that a property may have. */
-const RECORD_SETTINGS: readonly string[] = [
-  ...new Set([...SETTING_KEYS, 'answers', 'health-check']),
-]
+const RECORD_SETTINGS: readonly string[] = [...SETTING_KEYS, 'health-check']
 const OWN_NAMES: readonly string[] = [...ENDPOINT_PROPERTIES, ...RECORD_SETTINGS]
 /** Our names may have one of these in front. external-dns keeps only `webhook/…` for a webhook. */
 const OWN_PREFIXES: readonly string[] = ['webhook/sextant-', 'sextant/', 'webhook/']

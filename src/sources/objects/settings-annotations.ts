@@ -33,8 +33,7 @@ export const HEALTH_CHECK_KEY = 'health-check'
 const HEALTH_CHECK_CHARACTERS_MAX = 4096
 
 const PROPERTY_KEYS: readonly string[] = [...STEERING_PROPERTIES, ...PROBE_PROPERTIES]
-const RECORD_KEYS: readonly string[] = [...new Set([...SETTING_KEYS, 'answers'])]
-const NAMES: readonly string[] = [...PROPERTY_KEYS, ...RECORD_KEYS, HEALTH_CHECK_KEY].map(
+const NAMES: readonly string[] = [...PROPERTY_KEYS, ...SETTING_KEYS, HEALTH_CHECK_KEY].map(
   (key) => SETTING_PREFIX + key,
 )
 
@@ -60,7 +59,7 @@ export function readObjectSettings(
   }
   const setIdentifier = setIdentifierOf(object, externalDns, [...own, ...others])
   const annotations: Record<string, string> = {}
-  for (const key of RECORD_KEYS) {
+  for (const key of SETTING_KEYS) {
     const text = texts.get(key)
     if (text !== undefined) annotations[SETTING_PREFIX + key] = text
   }

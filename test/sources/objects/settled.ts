@@ -1,9 +1,10 @@
 import type { ApiObject } from '../../../src/kube/api.ts'
 import type { EndpointDocument, RecordDocument } from '../../../src/records/record-document.ts'
-import type {
-  ObjectKind,
-  ObjectReader,
-  ObjectRecords,
+import {
+  type ObjectKind,
+  type ObjectReader,
+  type ObjectRecords,
+  UNNAMED_SET,
 } from '../../../src/sources/objects/object-kind.ts'
 
 /** An object with its resource. */
@@ -37,7 +38,7 @@ export function printEndpoint(endpoint: EndpointDocument): string {
     recordType,
     targets.join(','),
     ...(recordTTL === undefined ? [] : [`ttl=${recordTTL}`]),
-    ...(setIdentifier === undefined ? [] : [`id=${setIdentifier}`]),
+    ...(setIdentifier === UNNAMED_SET ? [] : [`id=${setIdentifier}`]),
     ...(providerSpecific ?? []).map(({ name, value }) => `${name}=${value}`),
   ].join(' ')
 }

@@ -19,6 +19,7 @@ import { RECORD_TYPES } from '../../../records/validate/target.ts'
 import { ExternalDnsAnnotations } from '../external-dns-annotations.ts'
 import { metadataOf } from '../host-record.ts'
 import { itemsOf, textsOf } from '../object-fields.ts'
+import { UNNAMED_SET } from '../object-kind.ts'
 import { type EndpointProperty, mapProviderProperties } from '../provider-properties.ts'
 import {
   derivedIdentifier,
@@ -121,7 +122,7 @@ function readEndpoint(
   })
   const properties = [...mapped.properties, ...common.map(({ name, value }) => ({ name, value }))]
   const isSteered = properties.some(({ name }) => STEERING_PROPERTIES.includes(name))
-  const derived = isSteered ? derivedIdentifier(object) : ''
+  const derived = isSteered ? derivedIdentifier(object) : UNNAMED_SET
   const setIdentifier = textOf(endpoint, 'setIdentifier') || settings.setIdentifier || derived
   const { recordTTL } = endpoint
   return {
@@ -131,7 +132,7 @@ function readEndpoint(
       targets,
       // As in external-dns, 0 is the default.
       ...(typeof recordTTL === 'number' && recordTTL !== 0 ? { recordTTL } : {}),
-      ...(setIdentifier === '' ? {} : { setIdentifier }),
+      setIdentifier,
       ...(properties.length === 0 ? {} : { providerSpecific: properties }),
     },
     settings: mapped.settings,
