@@ -29,14 +29,14 @@ interface FollowedKindsOptions {
 
 interface FollowedKind {
   readonly word: string
-  /** Of its first resource. */
+  /** The watches of its first resource. */
   readonly main: readonly ListWatch[]
-  readonly all: readonly ListWatch[]
+  /** Its watches so far: some begin when they are needed. */
+  readonly all: () => readonly ListWatch[]
 }
 
 /** The objects of the kinds of `--sources`, and which of these kinds are completely read. */
 export class FollowedKinds {
-  readonly watches: readonly ListWatch[]
   readonly #options: FollowedKindsOptions
   readonly #feed: ObjectFeed
   readonly #kinds: readonly FollowedKind[]
@@ -50,12 +50,15 @@ export class FollowedKinds {
       apply: onRecords,
       watch: (resource, targetOf) => this.#watch(resource, targetOf),
     })
-    this.watches = this.#feed.watches
     const watchesOf = ({ group, plural }: ObjectResource): readonly ListWatch[] =>
       this.watches.filter(({ resource }) => resource.group === group && resource.plural === plural)
     this.#kinds = kinds.map(({ word, resources }) => {
-      return { word, main: watchesOf(resources[0]!), all: resources.flatMap(watchesOf) }
+      return { word, main: watchesOf(resources[0]!), all: () => resources.flatMap(watchesOf) }
     })
+  }
+
+  get watches(): readonly ListWatch[] {
+    return this.#feed.watches
   }
 
   start(): void {
@@ -80,7 +83,7 @@ export class FollowedKinds {
   get reason(): string {
     for (const { word, main, all } of this.#kinds) {
       // A cluster may lack the definitions of some resources of a kind.
-      const needed = this.isRead(word) ? [...main, ...all.filter(isRefused)] : all
+      const needed = this.isRead(word) ? [...main, ...all().filter(isRefused)] : all()
       const failed = needed.find(({ reason }) => reason !== '')
       if (failed !== undefined) return `source ${word}: ${failed.reason}`
     }
@@ -114,7 +117,7 @@ export class FollowedKinds {
   #progress(): void {
     this.#feed.progress(isDone)
     for (const { word, main, all } of this.#kinds) {
-      const isRead = main.every(({ isSynced }) => isSynced) && all.every(isDone)
+      const isRead = main.every(({ isSynced }) => isSynced) && all().every(isDone)
       if (!isRead || this.#read.has(word)) continue
       this.#read.add(word)
       this.#options.onRead(word)

@@ -6,6 +6,10 @@ export class KeyIndex {
     return this.#sets.get(key) ?? []
   }
 
+  has(key: string): boolean {
+    return this.#sets.has(key)
+  }
+
   add(key: string, value: string): void {
     const known = this.#sets.get(key)
     if (known === undefined) this.#sets.set(key, new Set([value]))

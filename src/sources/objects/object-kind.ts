@@ -13,6 +13,8 @@ export interface ObjectResource {
   readonly kind: string
   /** True: its objects have no namespace. Missing = false. */
   readonly isClusterScoped?: true
+  /** True: it is watched once a reader needs it. Missing = false, as for the first one of a kind. */
+  readonly isOnDemand?: true
 }
 
 /**
@@ -38,6 +40,8 @@ export interface ObjectReader {
   remove(plural: string, key: string): void
   /** Keys of the objects of the resource that it holds, in `namespace`; '' = in all namespaces. */
   keys(plural: string, namespace: string): Iterable<string>
+  /** True if it needs a resource that is watched on demand. Missing = its kind has none. */
+  needs?(plural: string): boolean
   /**
    * Returns what changed since the last call: also objects whose records change by another object, and removed ones
    * (without records and problems). It is first called when all resources that the API has were listed.

@@ -9,6 +9,7 @@ import { turns } from '../../support/api-double.ts'
 import { MemoryApi } from '../../support/memory-api.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 import { gateway, route } from '../objects/gateway/objects.ts'
+import { nodeOf, serviceOf, sliceOf } from '../objects/service-objects.ts'
 
 /** The longest wait between two attempts. */
 const WAIT_MS = 15_001
@@ -80,7 +81,16 @@ const PLURALS = new Map([
 ])
 const RECORDS = { group: 'kuadrant.io', version: 'v1alpha1', plural: 'dnsrecords' }
 
+const CORE = { group: '', version: 'v1' }
+const OTHERS: ReadonlyMap<string, ApiResource> = new Map([
+  ['Service', { ...CORE, plural: 'services' }],
+  ['Node', { ...CORE, plural: 'nodes' }],
+  ['EndpointSlice', { group: 'discovery.k8s.io', version: 'v1', plural: 'endpointslices' }],
+])
+
 function resourceOf({ kind }: ApiObject): ApiResource {
+  const other = OTHERS.get(String(kind))
+  if (other !== undefined) return other
   const plural = PLURALS.get(String(kind))
   return plural === undefined ? RECORDS : { ...GATEWAYS, plural }
 }
@@ -216,4 +226,42 @@ t.test('what a list lacks is removed, in its namespace', async (t) => {
   await stage.advance(WAIT_MS)
   await stage.advance(WAIT_MS)
   t.strictSame(stage.served, [SHOP])
+})
+
+t.test('resources that only some objects need are watched once one needs them', async (t) => {
+  const stage = new Stage(t, ['service'])
+  const watched = () => stage.source.watches.map(({ resource }) => resource.plural)
+  const service = (name: string, spec: ApiObject, address = '') => {
+    const annotations = { 'external-dns.kubernetes.io/hostname': `${name}.example.com` }
+    const ingress = address === '' ? [] : [{ ip: address }]
+    return serviceOf(name, annotations, { spec, status: { loadBalancer: { ingress } } }).object
+  }
+  await stage.put(service('lb', { type: 'LoadBalancer' }, '192.0.2.1'))
+  await stage.start()
+  t.strictSame(stage.served, ['shop/Service:lb:lb.example.com 192.0.2.1'])
+  t.strictSame(watched(), ['services'])
+  await stage.put(
+    nodeOf('n1', { ExternalIP: ['192.0.2.2'] }).object,
+    sliceOf('s', 'pods', [{ pod: 'p1', addresses: ['10.0.0.1'] }]).object,
+  )
+  await stage.put(service('ports', { type: 'NodePort' }))
+  t.strictSame(watched(), ['services', 'nodes'])
+  t.match(stage.served, [/lb.example.com/, /ports.example.com 192.0.2.2/])
+  await stage.put(service('pods', { clusterIP: 'None' }))
+  t.strictSame(watched(), ['services', 'nodes', 'endpointslices', 'pods'])
+  t.match(stage.served, [/lb.example.com/, /pods.example.com 10.0.0.1/, /ports.example.com/])
+  t.strictSame(stage.problems, [], 'an object that waits for others has no problem')
+})
+
+t.test('at the start, objects that are needed are read before the source is synced', async (t) => {
+  const stage = new Stage(t, ['service'])
+  const annotations = { 'external-dns.kubernetes.io/hostname': 'a.example.com' }
+  await stage.put(
+    serviceOf('web', annotations, { spec: { type: 'NodePort' } }).object,
+    nodeOf('n1', { InternalIP: ['10.0.0.1'] }).object,
+  )
+  await stage.start()
+  t.ok(stage.isSynced)
+  t.strictSame(stage.served, ['shop/Service:web:a.example.com 10.0.0.1'])
+  t.strictSame(stage.problems, [])
 })

@@ -9,7 +9,7 @@ import type { PodParts, SliceEndpoint } from './cluster-parts.ts'
 import type { ClusterView } from './cluster-view.ts'
 
 const ENDPOINTS_TYPE = 'endpoints-type'
-const NODE_EXTERNAL = 'NodeExternalIP'
+export const NODE_EXTERNAL = 'NodeExternalIP'
 const HOST = 'HostIP'
 
 /**

@@ -16,12 +16,8 @@ import {
   type SliceParts,
 } from './cluster-parts.ts'
 import type { ClusterView } from './cluster-view.ts'
+import { NODES, PODS, SERVICES, SLICES } from './plurals.ts'
 import { makeServiceRecords, readService, type Service } from './service.ts'
-
-export const SERVICES = 'services'
-export const NODES = 'nodes'
-export const SLICES = 'endpointslices'
-export const PODS = 'pods'
 
 /** Services, and the Nodes, EndpointSlices and Pods that some of them depend on. */
 export class ServiceReader implements ObjectReader, ClusterView {
@@ -33,8 +29,8 @@ export class ServiceReader implements ObjectReader, ClusterView {
   /** Keys of EndpointSlices by their Service, and by their Pods. */
   readonly #slicesOfService = new KeyIndex()
   readonly #slicesOfPod = new KeyIndex()
-  /** Services that need Nodes. */
-  readonly #onNodes = new Set<string>()
+  /** Services by the resource that they need. */
+  readonly #needing = new KeyIndex()
   /** Services that have to be settled. */
   #pending = new Map<string, ObjectReference>()
   readonly #changed = new ChangedObjects()
@@ -57,6 +53,10 @@ export class ServiceReader implements ObjectReader, ClusterView {
 
   keys(plural: string, namespace: string): Iterable<string> {
     return keysIn(this.#mapOf(plural), namespace)
+  }
+
+  needs(plural: string): boolean {
+    return this.#needing.has(plural)
   }
 
   settle(): readonly ObjectRecords[] {
@@ -96,21 +96,27 @@ export class ServiceReader implements ObjectReader, ClusterView {
 
   #putService(key: string, service: Service | undefined, of: ObjectReference): void {
     this.#services.set(key, service)
-    if (service?.needs.nodes === true) this.#onNodes.add(key)
-    else this.#onNodes.delete(key)
+    this.#setNeeds(key, service)
     this.#pending.set(key, of)
+  }
+
+  #setNeeds(key: string, service: Service | undefined): void {
+    for (const plural of [NODES, SLICES, PODS]) {
+      if (service?.needs.has(plural) === true) this.#needing.add(plural, key)
+      else this.#needing.delete(plural, key)
+    }
   }
 
   #removeService(key: string): void {
     const service = this.#services.get(key)
     this.#services.delete(key)
-    this.#onNodes.delete(key)
+    this.#setNeeds(key, undefined)
     if (service !== undefined) this.#pending.set(key, referenceOf(service.object))
   }
 
   #putNode(name: string, node: NodeParts | undefined): void {
     if (!replace(this.#nodes, name, node)) return
-    for (const key of this.#onNodes) this.#touch(key)
+    for (const key of this.#needing.of(NODES)) this.#touch(key, NODES)
   }
 
   #putSlice(key: string, slice: SliceParts | undefined): void {
@@ -120,26 +126,27 @@ export class ServiceReader implements ObjectReader, ClusterView {
     if (before !== undefined) {
       this.#slicesOfService.delete(before.service, key)
       for (const { pod } of before.endpoints) this.#slicesOfPod.delete(`${namespace}/${pod}`, key)
-      this.#touch(before.service)
+      this.#touch(before.service, SLICES)
     }
     if (slice !== undefined) {
       this.#slicesOfService.add(slice.service, key)
       for (const { pod } of slice.endpoints) this.#slicesOfPod.add(`${namespace}/${pod}`, key)
-      this.#touch(slice.service)
+      this.#touch(slice.service, SLICES)
     }
   }
 
   #putPod(key: string, pod: PodParts | undefined): void {
     if (!replace(this.#pods, key, pod)) return
-    for (const slice of this.#slicesOfPod.of(key)) this.#touch(this.#slices.get(slice)!.service)
+    for (const slice of this.#slicesOfPod.of(key)) {
+      this.#touch(this.#slices.get(slice)!.service, PODS)
+    }
   }
 
-  /** Something changed that a Service may depend on. */
-  #touch(key: string): void {
+  /** An object of the resource changed that a Service may depend on. */
+  #touch(key: string, plural: string): void {
     const service = this.#services.get(key)
-    if (service === undefined) return
-    const { nodes, slices } = service.needs
-    if (nodes || slices) this.#pending.set(key, referenceOf(service.object))
+    if (service?.needs.has(plural) !== true) return
+    this.#pending.set(key, referenceOf(service.object))
   }
 }
 

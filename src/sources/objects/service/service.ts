@@ -14,19 +14,12 @@ import { partOf, textsOf } from '../object-fields.ts'
 import { readObjectSettings } from '../settings-annotations.ts'
 import { checkHost, endpointsOf, type PlainEndpoint, type Targets } from '../targets.ts'
 import type { ClusterView } from './cluster-view.ts'
-import { headlessEndpoints } from './headless.ts'
+import { headlessEndpoints, NODE_EXTERNAL } from './headless.ts'
 import { nodeTargets, portEndpoints } from './node-port.ts'
+import { NODES, PODS, SLICES } from './plurals.ts'
 
 type OnProblem = (problem: FieldProblem) => void
 
-/** The other resources that the records of a Service depend on. */
-export interface ServiceNeeds {
-  readonly nodes: boolean
-  readonly slices: boolean
-  readonly pods: boolean
-}
-
-const NOTHING: ServiceNeeds = { nodes: false, slices: false, pods: false }
 const INTERNAL_HOSTNAME = 'internal-hostname'
 /** `spec.clusterIP` of a headless Service. */
 const HEADLESS = 'None'
@@ -35,7 +28,8 @@ const HEADLESS = 'None'
 export interface Service {
   readonly object: ApiObject
   readonly externalDns: ExternalDnsAnnotations
-  readonly needs: ServiceNeeds
+  /** The other resources that its records depend on. */
+  readonly needs: ReadonlySet<string>
 }
 
 /** Reads a Service; undefined = it has no host names, or another controller is responsible for it. */
@@ -48,18 +42,16 @@ export function readService(object: ApiObject): Service | undefined {
   return { object: { ...object, metadata }, externalDns, needs: needsOf(object, externalDns) }
 }
 
-function needsOf({ spec }: ApiObject, externalDns: ExternalDnsAnnotations): ServiceNeeds {
-  if ((externalDns.text('target') ?? '') !== '') return NOTHING
+function needsOf({ spec }: ApiObject, externalDns: ExternalDnsAnnotations): ReadonlySet<string> {
+  if ((externalDns.text('target') ?? '') !== '') return new Set()
   const type = typeOf(spec)
   if (type === 'NodePort') {
-    return { nodes: true, slices: textOf(spec, 'externalTrafficPolicy') === 'Local', pods: false }
+    const isLocal = textOf(spec, 'externalTrafficPolicy') === 'Local'
+    return new Set(isLocal ? [NODES, SLICES] : [NODES])
   }
-  if (type !== 'ClusterIP' || textOf(spec, 'clusterIP') !== HEADLESS) return NOTHING
-  return {
-    nodes: externalDns.text('endpoints-type') === 'NodeExternalIP',
-    slices: true,
-    pods: true,
-  }
+  if (type !== 'ClusterIP' || textOf(spec, 'clusterIP') !== HEADLESS) return new Set()
+  const usesNodes = externalDns.text('endpoints-type') === NODE_EXTERNAL
+  return new Set(usesNodes ? [NODES, SLICES, PODS] : [SLICES, PODS])
 }
 
 function typeOf(spec: JsonValue | undefined): string {
