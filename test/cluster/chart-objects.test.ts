@@ -51,6 +51,7 @@ interface Case {
 }
 
 const SITE_OPTIONS = ['cluster-dns', 'egress-names', 'namespace-drains', 'cluster-drains']
+const KINDS = ['gateway', 'service', 'ingress', 'dnsendpoint']
 const CONFIG_MAPS = ['server', 'exchange'].map((one) => `${one}.existingConfigMap=sextant-${one}`)
 const OVERLAY = [
   'extraObjects=null',
@@ -83,6 +84,16 @@ const CASES: Readonly<Record<string, Case>> = {
     edit: (manifests) => {
       const scope = manifests.find(({ metadata }) => metadata.name === 'sextant-scope')!
       scope.data.CONTROLLERS = 'dnsrecord,policystatus'
+    },
+  },
+  'kinds of objects of the server': {
+    folders: [SITE, ...KINDS.map((word) => `deploy/server-sources/${word}`)],
+    example: 'site',
+    set: [`server.sources={dnsrecord,${KINDS.join()}}`],
+    edit: (manifests) => {
+      const { data } = manifestOf(manifests, 'ConfigMap', 'sextant-server')
+      const line = `        sources dnsrecord ${KINDS.join(' ')}\n`
+      data.Corefile = data.Corefile.replace('    kuadrant {\n', (text: string) => text + line)
     },
   },
   'egress firewalls': { folders: ['deploy/overlays/egress-firewall'], example: 'egress-firewall' },
@@ -149,6 +160,7 @@ const REFUSED: readonly (readonly [set: string, message: RegExp])[] = [
   ['server.image.tag=1', /at '\/server': additional properties 'image' not allowed/],
   ['image.digest=sha256:1', /at '\/image\/digest': 'sha256:1' does not match pattern/],
   ['operator.controllers={dns}', /at '\/operator\/controllers\/0': value must be one of/],
+  ['server.sources={gatway}', /at '\/server\/sources\/0': value must be one of/],
   ['watchNamespaces={Team}', /at '\/watchNamespaces\/0': 'Team' does not match pattern/],
   ['nameservers[0].name=ns1.k.example.com', /at '\/nameservers\/0': missing property 'address'/],
   ['exchange.enabled=true', /at '\/tsig\/secret': minLength: got 0, want 1/],

@@ -27,6 +27,7 @@ const OPTIONS = [
   'fqdn-network-policy',
   'node',
   'policy-status',
+  ...['gateway', 'service', 'ingress', 'dnsendpoint'].map((word) => `server-sources/${word}`),
 ]
 const FOLDERS = [...OVERLAYS, SITE, ...OPTIONS.map((name) => `deploy/${name}`)]
 
