@@ -1,8 +1,10 @@
+import { RRType } from '../dns/iana/types.ts'
 import { printRdata } from '../dns/rdata/index.ts'
 import { printDrain } from '../health/drain/drain.ts'
 import { downReasonOf } from '../publish/build/down-reason.ts'
 import type { BuildReport, Contribution, Drop, OwnerSet } from '../publish/build/owner-set.ts'
 import type { ExplainableZone, ExplainableZones } from '../publish/explainable.ts'
+import { ALIAS_TYPE } from '../records/dns-record.ts'
 import type { Candidate } from '../steering/candidate.ts'
 
 /** An endpoint of an owner, as the RRset was built from it. */
@@ -33,9 +35,14 @@ export function buildSet(zone: ExplainableZone, owner: Uint8Array, type: number)
   const sets = zone.records.explain(owner, report)
   return {
     set: sets.find((set) => set.type === type),
-    endpoints: endpoints.filter(({ contribution }) => contribution.endpoint.type === type),
+    endpoints: endpoints.filter(({ contribution }) => isOfType(contribution.endpoint.type, type)),
     types: sets.map((set) => set.type),
   }
+}
+
+/** An ALIAS stands for A and AAAA. */
+function isOfType(own: number, type: number): boolean {
+  return own === type || (own === ALIAS_TYPE && (type === RRType.A || type === RRType.AAAA))
 }
 
 /** Prints why an endpoint is not a candidate; '' = it is one. */
@@ -45,6 +52,8 @@ export function printDrop(drop: Drop | undefined): string {
       return ''
     case 'down':
       return 'all its targets are down'
+    case 'unresolved':
+      return 'its target has no addresses'
     case 'drained':
       return `drained: ${printDrain(drop.drain)}`
     case 'cname':

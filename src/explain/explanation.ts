@@ -106,6 +106,8 @@ export interface ExplainedEndpoint {
   readonly weight: number | undefined
   readonly ttlSeconds: number
   readonly targets: readonly string[]
+  /** Target of the ALIAS endpoint that it is made from, with the final dot; missing = its record has it. */
+  readonly alias?: string
   /** Targets that are down or drained, each with the reason. */
   readonly out: readonly { readonly target: string; readonly reason: string }[]
   /** Why it is no candidate; '' = it is one. */

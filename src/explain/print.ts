@@ -109,7 +109,7 @@ function printFailover({ order, serving, isClosed }: ExplainedFailover): string 
 }
 
 function printEndpoint(endpoint: ExplainedEndpoint, index: number): string[] {
-  const { codes, weight, targets, dropped, out, record } = endpoint
+  const { codes, weight, targets, alias, dropped, out, record } = endpoint
   const geo = codes.length === 0 ? '' : `, geo ${codes.join(' ')}`
   const weighing = weight === undefined ? '' : `, weight ${weight}`
   const where = printWhere(endpoint)
@@ -117,8 +117,9 @@ function printEndpoint(endpoint: ExplainedEndpoint, index: number): string[] {
   const mark = endpoint.isChosen ? '*' : '-'
   const source = printOrigin(endpoint.origin)
   const origin = record === '' ? source : `${record} (${source})`
+  const from = alias === undefined ? '' : ` from alias ${alias}`
   const lines = [
-    `  ${mark} ${idOf(endpoint, index)}: ${targets.join(', ')}${geo}${place}${weighing}; ${origin}`,
+    `  ${mark} ${idOf(endpoint, index)}: ${targets.join(', ')}${from}${geo}${place}${weighing}; ${origin}`,
   ]
   if (dropped !== '') lines.push(`      dropped: ${dropped}`)
   for (const { target, reason } of out) lines.push(`      ${target} is ${reason}`)

@@ -9,6 +9,7 @@ import type { Locator } from '../geo/locator.ts'
 import { printCoordinates } from '../geo/point.ts'
 import type { AllDown, Contribution } from '../publish/build/owner-set.ts'
 import type { ExplainableZones, Origin } from '../publish/explainable.ts'
+import { ALIAS_TYPE } from '../records/dns-record.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
 import type { ReplayedReply, ServingSource } from '../server/replay.ts'
 import { CLOSED, OPEN } from '../steering/rules.ts'
@@ -261,7 +262,8 @@ function explainEndpoints(
   return built.endpoints.map(({ contribution, dropped }, i) => {
     const { key, endpoint } = contribution
     const codes = endpoint.codes.map(({ text }) => text)
-    const targets = endpoint.rdata.map((rdata) => printRdata(endpoint.type, rdata))
+    const { type, aliasOf } = endpoint
+    const targets = endpoint.rdata.map((rdata) => printExplainedTarget(type, rdata))
     const isWhole = joined === undefined && dropped === undefined && served.length > 0
     const isChosen = isWhole || (typeof joined === 'object' && joined.chosen.has(i))
     const origin = originOf(contribution)
@@ -275,12 +277,17 @@ function explainEndpoints(
       weight: endpoint.weight,
       ttlSeconds: endpoint.ttlSeconds,
       targets,
+      ...(aliasOf === undefined ? {} : { alias: printName(aliasOf) }),
       out: targetsOut(contribution, zones),
       dropped: printDrop(dropped),
       share: isWhole ? 1 : typeof joined === 'object' ? (joined.shares.get(i) ?? 0) : 0,
       isChosen,
     }
   })
+}
+
+function printExplainedTarget(type: number, rdata: Uint8Array): string {
+  return type === ALIAS_TYPE ? `alias ${printName(rdata)}` : printRdata(type, rdata)
 }
 
 function explainTtl({ set, endpoints }: BuiltSet, ttlSeconds: number): string {

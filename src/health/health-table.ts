@@ -47,7 +47,17 @@ interface DerivedColumns {
   readonly slowStart?: { slowStartOf(record: StoredRecord): readonly SlowStartUnits[] } | undefined
 }
 
+/** Records whose addresses are those of other records. */
+export interface HealthLoans {
+  /** Returns the keys of the records whose addresses a record has, too. */
+  lendersOf(key: string): Iterable<string>
+  /** Returns the keys of the records that have addresses of a record, too. */
+  borrowersOf(key: string): Iterable<string>
+}
+
 export interface HealthTableOptions extends Omit<DrainColumnOptions, 'onChange'> {
+  /** What is found of the addresses of one record counts for others, too; missing = it does not. */
+  readonly loans?: HealthLoans | undefined
   /** What is found of our own records, and of records of other sites. No key is in two of them. */
   readonly found: readonly AddressHealth[]
   readonly onClose?: (() => void) | undefined
@@ -66,12 +76,14 @@ export interface HealthTableOptions extends Omit<DrainColumnOptions, 'onChange'>
 export class HealthTable implements HealthView {
   readonly drains: DrainColumn
   readonly #found: readonly AddressHealth[]
+  readonly #loans: HealthLoans | undefined
   readonly #followers = new Set<(keys: Set<string>) => void>()
   readonly #readers = new Set<Listener>()
   readonly #stops: readonly (() => void)[]
 
-  constructor({ found, onClose = () => {}, ...options }: HealthTableOptions) {
+  constructor({ found, loans, onClose = () => {}, ...options }: HealthTableOptions) {
     this.#found = found
+    this.#loans = loans
     const onChange = (keys: ReadonlySet<string>): void => this.change(keys)
     this.drains = new DrainColumn({ ...options, onChange })
     this.#stops = [...found.map((one) => one.subscribe(onChange)), onClose]
@@ -98,9 +110,11 @@ export class HealthTable implements HealthView {
 
   /** Returns why an address of a record was found down; '' = it was not, or the reason is not known. */
   reasonOf(recordKey: string, address: string): string {
-    for (const found of this.#found) {
-      const reason = found.reasonOf(recordKey, address)
-      if (reason !== '') return reason
+    for (const key of [recordKey, ...(this.#loans?.lendersOf(recordKey) ?? [])]) {
+      for (const found of this.#found) {
+        const reason = found.reasonOf(key, address)
+        if (reason !== '') return reason
+      }
     }
     return ''
   }
@@ -139,6 +153,7 @@ export class HealthTable implements HealthView {
   change(keys: ReadonlySet<string>): void {
     if (keys.size === 0) return
     const all = new Set(keys)
+    for (const key of keys) for (const one of this.#loans?.borrowersOf(key) ?? []) all.add(one)
     for (const follower of this.#followers) follower(all)
     this.announce(all)
   }
@@ -156,6 +171,18 @@ export class HealthTable implements HealthView {
   }
 
   #healthOf(key: string): RecordHealth {
+    const own = this.#foundOf(key)
+    let down: Set<string> | undefined
+    for (const lender of this.#loans?.lendersOf(key) ?? []) {
+      for (const address of this.#foundOf(lender).down) {
+        down ??= new Set(own.down)
+        down.add(address)
+      }
+    }
+    return down === undefined ? own : { ...own, down: [...down].sort() }
+  }
+
+  #foundOf(key: string): RecordHealth {
     for (const found of this.#found) {
       const health = found.healthOf(key)
       if (health !== UNKNOWN_HEALTH) return health

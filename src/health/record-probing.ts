@@ -30,7 +30,8 @@ const LOGGED_MAX = 20
 
 export interface RecordProbingOptions {
   /** Publishes `health` after each change of records. */
-  readonly source: RecordSource & ProbeSource
+  readonly records: Pick<RecordSource, 'records' | 'find' | 'subscribe'>
+  readonly source: ProbeSource
   /** The table that receives the results. */
   readonly health: AddressHealth
   readonly probe: Prober
@@ -83,7 +84,7 @@ export class RecordProbing {
   readonly #unsubscribe: readonly (() => void)[]
 
   constructor(options: RecordProbingOptions) {
-    const { source, file: path, log, clock, timers } = options
+    const { records, source, file: path, log, clock, timers } = options
     this.#options = options
     this.#findings = new Findings(options.health)
     this.#runner = new ProbeRunner({ ...options, onResult: (result) => this.#note(result) })
@@ -92,11 +93,11 @@ export class RecordProbing {
     this.#file = path === '' ? undefined : new StateFile(parts)
     this.#known = new Map([...options.known, ...(this.#file?.open() ?? [])])
     this.#readResources()
-    for (const { key, packed } of source.records()) if (isChecked(packed)) this.#probeRecord(key)
+    for (const { key, packed } of records.records()) if (isChecked(packed)) this.#probeRecord(key)
     for (const key of this.#resources.keys()) this.#probeRecord(key)
     const guarded = guarding(log, 'Applying changed probes')
     this.#unsubscribe = [
-      source.subscribe((changes) => this.#takeRecords(changes)),
+      records.subscribe((changes) => this.#takeRecords(changes)),
       source.onProbes(() => void guarded(() => this.#takeResources())),
     ]
     options.health.publish()
@@ -245,7 +246,7 @@ export class RecordProbing {
 
   #wantedFor(key: string): ReadonlyMap<string, Probe> {
     const wanted = new Map<string, Probe>()
-    const record = this.#options.source.find(key)
+    const record = this.#options.records.find(key)
     if (record === undefined) return wanted
     const decided = new Set<string>()
     const content = isChecked(record.packed) ? unpackRecord(record.packed) : undefined

@@ -1,12 +1,11 @@
 import type { Clock } from '../base/clock.ts'
 import type { QuorumAddress } from '../base/telemetry/status.ts'
-import { printType } from '../dns/iana/types.ts'
 import { type AddressHealth, type Finding, UNKNOWN_HEALTH } from '../health/address-health.ts'
 import { findDownTargets } from '../health/down-targets.ts'
 import { NO_DRAINS, type RecordDrains } from '../health/drain/drain.ts'
 import { KDRNT } from '../records/local-zone.ts'
 import { type RecordContent, unpackRecord } from '../records/pack.ts'
-import { printHost, printTarget } from '../records/print-endpoint.ts'
+import { printHost, printRecordType, printTarget } from '../records/print-endpoint.ts'
 import type { StoredRecord } from '../records/record-source.ts'
 import type { HostOfSites } from './deaths/if-site-dies.ts'
 import { oldestAllDown } from './deaths/oldest-all-down.ts'
@@ -176,7 +175,7 @@ export class HostMerge {
     return content.endpoints.flatMap(({ owner, type, rdata }, i) => {
       return [...downTargets[i]!].map((index) => ({
         dnsName: printHost(owner),
-        recordType: printType(type),
+        recordType: printRecordType(type),
         target: printTarget(type, rdata[index]!),
         site,
         reason: '',

@@ -1,7 +1,6 @@
-import { printType } from '../dns/iana/types.ts'
 import type { Endpoint } from '../records/dns-record.ts'
 import { packEndpoint } from '../records/pack.ts'
-import { printHost, printTarget } from '../records/print-endpoint.ts'
+import { printHost, printRecordType, printTarget } from '../records/print-endpoint.ts'
 import type { RecordSettings } from '../records/settings.ts'
 
 /** Health of an endpoint by one probe or by all of them. Unknown is not down. */
@@ -49,7 +48,8 @@ export interface TargetTexts {
 /** Prints what health, trust and messages name an endpoint by. */
 export function printTargets(endpoint: Endpoint): TargetTexts {
   const { owner, type } = endpoint
-  return { dnsName: printHost(owner), recordType: printType(type), targets: targetsOf(endpoint) }
+  const recordType = printRecordType(type)
+  return { dnsName: printHost(owner), recordType, targets: targetsOf(endpoint) }
 }
 
 /** Prints the targets alone. */

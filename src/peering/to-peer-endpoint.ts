@@ -54,7 +54,9 @@ export function toPeerEndpoints(
   const about = { site, rootHost, sinceSeconds, createdSeconds, isUndated, ...id }
   const inService = exportSettings(record)
   const upTargets = findDownTargets(record.endpoints, up)
-  return record.endpoints.map((endpoint, i) => {
+  return record.endpoints.flatMap((endpoint, i) => {
+    // Every site resolves the ALIAS endpoint itself.
+    if (endpoint.aliasOf !== undefined) return []
     const { rdata } = endpoint
     const isDown = (index: number): boolean => downTargets[i]!.has(index)
     const working = rdata.filter((_, index) => !isDown(index))
@@ -68,7 +70,7 @@ export function toPeerEndpoints(
     }
     const drain = working.length === 0 ? exportDrain(found, i, rdata.length) : undefined
     const settings = drain === undefined ? inService : exportSettings(record, drain)
-    return toPeerEndpoint(exported, { ...about, health, settings })
+    return [toPeerEndpoint(exported, { ...about, health, settings })]
   })
 }
 

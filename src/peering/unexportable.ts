@@ -6,7 +6,7 @@ import type { Logger } from '../base/telemetry/log.ts'
 import { UNKNOWN_HEALTH } from '../health/address-health.ts'
 import { isExportable } from '../records/kdrnt.ts'
 import { KDRNT } from '../records/local-zone.ts'
-import { unpackPlace, unpackRecord, unpackSettings } from '../records/pack.ts'
+import { hasAlias, unpackPlace, unpackRecord, unpackSettings } from '../records/pack.ts'
 import { printHost } from '../records/print-endpoint.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../records/record-source.ts'
 import { findUnexportedFailover } from './export-settings.ts'
@@ -16,6 +16,8 @@ import { composePeerEndpoint } from './v2-codec.ts'
 /** Sizes of a name and of a packed record that are always exportable, in any notation. */
 const HOST_OCTETS_SURE = 240
 const PACKED_OCTETS_SURE = 8000
+const ALIAS_FAULT =
+  'sites that read only the first version of kdrnt do not get its ALIAS endpoints; other sites resolve them themselves'
 
 interface UnexportableRecordsParts {
   readonly source: RecordSource
@@ -77,6 +79,7 @@ export class UnexportableRecords {
 /** Returns what of the record can't be exported; '' = all of it can. */
 function findUnexportable({ key, packed }: StoredRecord, site: string): string {
   const { rootHostKey } = unpackPlace(packed)
+  if (hasAlias(packed)) return ALIAS_FAULT
   const isShort = rootHostKey.length <= HOST_OCTETS_SURE && packed.length <= PACKED_OCTETS_SURE
   if (isShort && unpackSettings(packed)?.failover === undefined) return ''
   const content = unpackRecord(packed)

@@ -15,7 +15,7 @@ import type { EndpointDrain } from '../health/drain/drain.ts'
 import { DrainIndex } from '../health/drain/drain-index.ts'
 import { CLUSTER_ONLY, type DrainFeed } from '../health/drain/drain-schedule.ts'
 import { GroupDrains } from '../health/drain/group-drains.ts'
-import type { HealthTable } from '../health/health-table.ts'
+import type { HealthLoans, HealthTable } from '../health/health-table.ts'
 import { ProbePolicy } from '../health/probes/probe-policy.ts'
 import { createProber } from '../health/probes/prober.ts'
 import { systemResolve } from '../health/probes/resolve.ts'
@@ -56,16 +56,23 @@ export const NO_HEALTH_NOTES: HealthNotes = {
   problemGroups: () => [],
 }
 
+/** The records of a source with the addresses of ALIAS endpoints. `key`: equal for equal ones. */
+interface ProbedAliases {
+  readonly open: () => Pick<RecordSource, 'records' | 'find' | 'subscribe'>
+  readonly key: string
+}
+
 /** Probes the records of a source if `probe` is set. */
 export function openHealth(
   source: FollowedSource,
   how: HealthOptions,
+  aliases: ProbedAliases,
   parts: BlockHealthParts,
 ): HealthNotes {
   const { probe } = how
   const { probed } = source
   if (probe === undefined || probe === 'off' || probed === undefined) return NO_HEALTH_NOTES
-  const probing = openProbing(probed, how, probe.file, parts)
+  const probing = openProbing(probed, how, aliases, parts)
   return {
     probing,
     note: () => printNote(probing),
@@ -100,6 +107,7 @@ function groupUnprobed(
  */
 export async function openTable(
   source: RecordSource,
+  loans: HealthLoans | undefined,
   found: readonly AddressHealth[],
   drains: {
     readonly file: KeptFile | undefined
@@ -114,7 +122,7 @@ export async function openTable(
   const path = file?.path ?? ''
   const fileNote = isInCluster ? CLUSTER_ONLY : undefined
   const env = { clock, timers: systemTimers, log }
-  const options = { source, found, feeds, fileNote, site, sitesOf, ...env }
+  const options = { source, loans, found, feeds, fileNote, site, sitesOf, ...env }
   const { item, release } = acquireHealthTable(options, path, resources)
   const index = resources.acquire(DrainIndex, '', () => new DrainIndex())
   const unfiled = (): readonly EndpointDrain[] => item.drains.unfiled
@@ -193,16 +201,19 @@ export async function openSlowStart(
 function openProbing(
   source: FollowedSource & ProbeSource,
   how: HealthOptions,
-  file: string,
+  { open, key }: ProbedAliases,
   { resources, name, stops, log, clock, metrics }: BlockHealthParts,
 ): RecordProbing {
-  const at = { source: name, how: printProbing(how) }
+  const at = { source: name, how: `${printProbing(how)}\n${key}` }
+  const file = how.probe === undefined || how.probe === 'off' ? '' : how.probe.file
+  const records = open()
   const { probing, release } = acquireProbing(at, { resources, metrics }, () => {
     const timers = systemTimers
     const policy = new ProbePolicy(how.allowed.map(({ cidr }) => cidr))
     const resolve = systemResolve()
     const { commands } = how
     return {
+      records,
       source,
       health: source.health,
       probe: createProber({ policy, resolve, readHeaders: undefined, commands, timers }),

@@ -1,6 +1,6 @@
 import type { Position } from '../base/errors.ts'
 import type { HostPort } from '../dns/host-port.ts'
-import type { Address } from '../dns/text/address.ts'
+import type { Address, Cidr } from '../dns/text/address.ts'
 import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
 import type { PeerRule } from '../peering/trust/peer-rule.ts'
@@ -37,9 +37,21 @@ export interface PublishOptions {
   readonly health?: HealthOptions | undefined
   /** Settings for records without their own; what is missing has its default. */
   readonly settings?: Partial<ZoneSettings> | undefined
+  /** How the targets of ALIAS endpoints are resolved; missing = only those in our zones. */
+  readonly alias?: AliasOptions | undefined
   /** Largest number of series about endpoints; undefined = endpoints are not counted. */
   readonly endpointMetrics?: number | undefined
 }
+
+/** How the targets of ALIAS endpoints are resolved that are outside of our zones. */
+export interface AliasOptions {
+  /** Resolvers to ask; empty = there are none. */
+  readonly servers: readonly HostPort[]
+  /** Networks that are refused by default, but whose addresses may be served. */
+  readonly allowed: readonly { readonly text: string; readonly cidr: Cidr }[]
+}
+
+export const NO_ALIAS: AliasOptions = { servers: [], allowed: [] }
 
 /** A name server of the zones and its addresses, for glue. */
 export interface ZoneNameserver {

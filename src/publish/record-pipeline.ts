@@ -18,6 +18,8 @@ import type { OwnedSource } from '../sources/owned-source.ts'
 import { printRefused } from '../sources/record-rights.ts'
 import { RightsSource } from '../sources/rights-source.ts'
 import { nameOf } from '../sources/source-place.ts'
+import type { AliasSource } from './alias/alias-source.ts'
+import { keyOfAliases, openAliases } from './alias/open-aliases.ts'
 import {
   NAMED_MAX,
   NO_HEALTH_NOTES,
@@ -35,6 +37,7 @@ import { deathRulesOf } from './peers/death-rules.ts'
 import type { PublisherPeers, PublisherPeersParts } from './peers/peers.ts'
 import type { PublisherGroup } from './publisher-group.ts'
 import {
+  aliasOf,
   drainsPlaceOf,
   groupOf,
   ofSource,
@@ -43,6 +46,7 @@ import {
   sharesOf,
   siteOf,
   sourceFileOf,
+  zonesOf,
 } from './same-source.ts'
 import { sitesOfEndpoints } from './sites-of-endpoints.ts'
 import { faultAt } from './source-fault.ts'
@@ -71,6 +75,8 @@ export class RecordPipeline {
   /** Undefined = there are no peers, or they are not started. */
   #peers: PublisherPeers | undefined
   #health = NO_HEALTH_NOTES
+  /** Undefined = the records are not open, or are in the gateway-local form. */
+  #aliases: AliasSource | undefined
   /** Drains that a cluster has; empty = none, or the source was not read yet. */
   #clusterDrains: readonly DrainFeed[] = []
   /** Undefined = it is not open. */
@@ -145,13 +151,22 @@ export class RecordPipeline {
         reason: printRefused(one),
       }
     })
+    const faults = [...(this.#aliases?.faults() ?? [])]
+    const ofAliases = {
+      kind: 'alias',
+      of: name,
+      count: faults.length,
+      problems: faults.map(({ key, text }) => {
+        return { place: source?.printPlace(key) ?? '', object: key, reason: text }
+      }),
+    } as const
     const foreign = { kind: 'foreign-name', of: name, count: problems.length, problems } as const
     const ofPeers = this.#peers?.problemGroups(name) ?? []
     const ofHealth = [
       ...this.#health.problemGroups(),
       ...(this.#table?.drains.problemGroups() ?? []),
     ]
-    return [...ofSource, foreign, ...ofPeers, ...ofHealth]
+    return [...ofSource, foreign, ofAliases, ...ofPeers, ...ofHealth]
   }
 
   /** Where endpoints of the records come from, and why their addresses are down. */
@@ -213,10 +228,17 @@ export class RecordPipeline {
     const { source: place, health = NO_HEALTH } = this.#options
     const parts = { resources, name: nameOf(place), stops, log, clock, metrics }
     const { source } = this.#source!
+    const all = group.options
+    const zones = zonesOf(place, all)
+    const alias = aliasOf(place, all)
     this.#rights ??= this.#openRights()
     const rights = this.#rights
     await rights.decided()
-    this.#health = openHealth(source, probingOf(place, group.options), parts)
+    const probed = {
+      open: () => openAliases(source, zones, alias, parts),
+      key: keyOfAliases(zones, alias),
+    }
+    this.#health = openHealth(source, probingOf(place, all), probed, parts)
     let given: { records: RecordSource; found: readonly AddressHealth[] } = {
       records: rights,
       found: [source.health],
@@ -230,7 +252,13 @@ export class RecordPipeline {
       stops.add(() => peers.stopMerging())
       this.#peers.reportDeaths(deathRulesOf(this.#options, group.options))
     }
-    const { records, found } = given
+    const { found } = given
+    // In the gateway-local form, no traffic is chosen, and other sites get ALIAS endpoints as they are.
+    const isLocal = this.#options.zones.every(isLocalZone)
+    const aliases = isLocal ? undefined : openAliases(given.records, zones, alias, parts)
+    await aliases?.ready()
+    this.#aliases = aliases
+    const records = aliases ?? given.records
     const file = sourceFileOf('drainFile', place, group.options)
     const site = siteOf(this.#options, group.options)
     const sitesOf = (record: StoredRecord): readonly (readonly string[])[] => {
@@ -240,10 +268,8 @@ export class RecordPipeline {
     const feeds = [...this.#clusterDrains, groupDrains].filter((feed) => feed !== undefined)
     const isInCluster = source.cluster !== undefined
     const drains = { file, feeds, isInCluster, site, sitesOf }
-    const table = await openTable(records, found, drains, parts)
+    const table = await openTable(records, aliases, found, drains, parts)
     this.#peers?.followDrains(table)
-    // In the gateway-local form, no traffic is chosen.
-    const isLocal = this.#options.zones.every(isLocalZone)
     const shiftFile = sourceFileOf('shiftFile', place, group.options)
     const shifts = isLocal ? undefined : openShifts(records, table, shiftFile, parts)
     this.#table = table

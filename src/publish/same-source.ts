@@ -2,7 +2,7 @@ import { type HostShare, ROOT_KEY } from '../records/host-share.ts'
 import { isLocalZone } from '../records/local-zone.ts'
 import { nameOf, type SourcePlace } from '../sources/source-place.ts'
 import { type HealthOptions, type KeptFile, NO_HEALTH } from './health-options.ts'
-import type { GroupOptions, PublishOptions } from './options.ts'
+import { type AliasOptions, type GroupOptions, NO_ALIAS, type PublishOptions } from './options.ts'
 
 /** Returns the site name: from these options, or from others of the same source; '' = no name. */
 export function siteOf(options: PublishOptions, all: readonly PublishOptions[]): string {
@@ -73,6 +73,21 @@ export function sharesOf(source: SourcePlace, all: readonly PublishOptions[]): H
   return ofSource(source, all).flatMap(({ allowedNamespaces: namespaces, shares = [] }) => {
     return namespaces === undefined ? shares : [...shares, { host: ROOT_KEY, namespaces }]
   })
+}
+
+/** Returns how ALIAS endpoints of a source are resolved. What one of the options has is enough for all. */
+export function aliasOf(source: SourcePlace, all: readonly PublishOptions[]): AliasOptions {
+  const having = ofSource(source, all).map(({ alias = NO_ALIAS }) => alias)
+  return {
+    servers: having.find(({ servers }) => servers.length > 0)?.servers ?? [],
+    allowed: having.flatMap(({ allowed }) => allowed),
+  }
+}
+
+/** Returns the zones of a source, without the gateway-local form. */
+export function zonesOf(source: SourcePlace, all: readonly PublishOptions[]): Uint8Array[] {
+  const zones = ofSource(source, all).flatMap((options) => options.zones)
+  return zones.filter((zone) => !isLocalZone(zone))
 }
 
 /** Returns the options that read the same source. */

@@ -23,6 +23,12 @@ export const TTL_DEFAULT_SECONDS = 60
 /** RFC 2181 section 8. */
 export const TTL_MAX_SECONDS = 0x7fffffff
 
+/**
+ * Type of an ALIAS endpoint, which stands for the addresses of another name: of private use (RFC 6895 section 3.1), as in
+ * PowerDNS. No zone has it: it is replaced by A and AAAA endpoints.
+ */
+export const ALIAS_TYPE = 65_401
+
 export { WEIGHT_MAX } from '../steering/candidate.ts'
 
 /** A valid endpoint of a DNSRecord (external-dns's Endpoint): the unit that steering selects. */
@@ -48,6 +54,8 @@ export interface Endpoint {
   readonly rdata: readonly Uint8Array[]
   /** Undefined = its targets are probed themselves, as the health check says. */
   readonly probeAt?: ProbeAt | undefined
+  /** Target of the ALIAS endpoint of the same record that it is made from; undefined = the record itself has it. */
+  readonly aliasOf?: Uint8Array | undefined
 }
 
 /** A valid DNSRecord with the fields that serving needs. */

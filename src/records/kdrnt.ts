@@ -1,6 +1,6 @@
 import { RRType } from '../dns/iana/types.ts'
 import { concatNames, printName, scanName } from '../dns/name/name.ts'
-import type { DnsRecord, Endpoint } from './dns-record.ts'
+import { ALIAS_TYPE, type DnsRecord, type Endpoint } from './dns-record.ts'
 import { KDRNT, KDRNT_ZONE } from './local-zone.ts'
 import { isWildcard } from './validate/names.ts'
 import { composeStrings } from './validate/target.ts'
@@ -31,8 +31,8 @@ const TARGET_OFFSET: ReadonlyMap<number, number> = new Map([
 /**
  * Returns the gateway-local form of a record's endpoints, which peers query:
  *
- * - Every owner and every name in rdata gets the suffix `.kdrnt`. Weights, geo codes and NS are
- *   omitted.
+ * - Every owner and every name in rdata gets the suffix `.kdrnt`. Weights, geo codes, NS and ALIAS are
+ *   omitted. Every site resolves the ALIAS endpoints of `exported` itself.
  * - `w.<host>.kdrnt` TXT, one record per weighted endpoint: `<weight>,<dnsName>.kdrnt`.
  * - `g.<host>.kdrnt` TXT, one record per geo code: `geo=<code>` `type=continent` (`type=` for the
  *   others) `default=true|false`. A default endpoint may only repeat an endpoint with a code, as
@@ -53,7 +53,7 @@ export function deriveLocalEndpoints(
 ): readonly Endpoint[] {
   // No name is an apex here, so an NS would turn the rest of the record, including its metadata,
   // into a referral.
-  const endpoints = record.endpoints.filter((e) => e.type !== RRType.NS)
+  const endpoints = record.endpoints.filter((e) => e.type !== RRType.NS && !isOfAlias(e))
   const derived: Endpoint[] = []
   const isWild =
     record.isWildcardHost || endpoints.some((e) => isWildcard(e.owner) && isHostOf(e.owner, record))
@@ -89,6 +89,11 @@ export function deriveLocalEndpoints(
  */
 export function isExportable(rootHost: Uint8Array): boolean {
   return scanName(`${V2_LABEL}.${printName(rootHost)}${KDRNT}.`) !== undefined
+}
+
+/** True for an ALIAS endpoint, and for an endpoint that is made from one. */
+function isOfAlias({ type, aliasOf }: Endpoint): boolean {
+  return type === ALIAS_TYPE || aliasOf !== undefined
 }
 
 function deriveEndpoint(endpoint: Endpoint): Endpoint | undefined {

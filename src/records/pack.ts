@@ -3,7 +3,7 @@ import { isAscii, PackedWriter } from '../base/packed-writer.ts'
 import { RRType } from '../dns/iana/types.ts'
 import { type GeoCode, scanGeoCode } from '../geo/code.ts'
 import { scanPoint } from '../geo/point.ts'
-import type { DnsRecord, Endpoint } from './dns-record.ts'
+import { ALIAS_TYPE, type DnsRecord, type Endpoint } from './dns-record.ts'
 import type { HealthCheck, ProbeAt } from './health-check.ts'
 import type { RecordSettings } from './settings.ts'
 
@@ -15,7 +15,7 @@ import type { RecordSettings } from './settings.ts'
  *     createdSeconds u32 | record flags u8 | zone label s8 | rootHost s8 | [settings s16, as JSON]
  *             | endpoint count u16 | endpoints | [health check s16, as JSON]
  *     endpoint: owner s8 | type u16 | ttl u32 | flags u8 | [weight u32]
- *             | [health port u16 | health address s8] | [location s8] | set identifier s16
+ *             | [health port u16 | health address s8] | [location s8] | [aliasOf s8] | set identifier s16
  *             | code count u8, codes s8 each | rdata count u16, rdata s16 each
  *
  * s8, s16: length as u8 or u16, then that many octets. Numbers are big endian. Two records are
@@ -31,11 +31,13 @@ const FLAG_AGGREGATE = 1
 const FLAG_WILDCARD_HOST = 2
 const FLAG_CHECKED = 4
 const FLAG_SETTINGS = 8
+const FLAG_HAS_ALIAS = 16
 /** Flags of an endpoint. */
 const FLAG_WEIGHT = 1
 const FLAG_DEFAULT = 2
 const FLAG_PROBE_AT = 4
 const FLAG_POINT = 8
+const FLAG_ALIAS_OF = 16
 
 /** One is enough, because records are packed one at a time. */
 const out = new PackedWriter()
@@ -47,6 +49,7 @@ export function packRecord(record: DnsRecord): PackedRecord {
   let flags = (isAggregate ? FLAG_AGGREGATE : 0) | (isWildcardHost ? FLAG_WILDCARD_HOST : 0)
   if (healthCheck !== undefined) flags |= FLAG_CHECKED
   if (settings !== undefined) flags |= FLAG_SETTINGS
+  if (record.endpoints.some(({ type }) => type === ALIAS_TYPE)) flags |= FLAG_HAS_ALIAS
   out.u8(flags)
   out.text8(record.zoneLabel)
   out.octets8(record.rootHost)
@@ -65,13 +68,14 @@ export function packEndpoint(endpoint: Endpoint): string {
 }
 
 function putEndpoint(endpoint: Endpoint): void {
-  const { weight, probeAt, point } = endpoint
+  const { weight, probeAt, point, aliasOf } = endpoint
   out.octets8(endpoint.owner)
   out.u16(endpoint.type)
   out.u32(endpoint.ttlSeconds)
   let flags = (weight === undefined ? 0 : FLAG_WEIGHT) | (endpoint.isDefault ? FLAG_DEFAULT : 0)
   if (probeAt !== undefined) flags |= FLAG_PROBE_AT
   if (point !== undefined) flags |= FLAG_POINT
+  if (aliasOf !== undefined) flags |= FLAG_ALIAS_OF
   out.u8(flags)
   if (weight !== undefined) out.u32(weight)
   if (probeAt !== undefined) {
@@ -79,6 +83,7 @@ function putEndpoint(endpoint: Endpoint): void {
     out.text8(probeAt.address)
   }
   if (point !== undefined) out.text8(point.text)
+  if (aliasOf !== undefined) out.octets8(aliasOf)
   out.utf8(endpoint.setIdentifier)
   out.u8(endpoint.codes.length)
   for (const code of endpoint.codes) out.text8(code.text)
@@ -130,6 +135,11 @@ export function unpackRecord(packed: PackedRecord, owners?: ReadonlySet<string>)
 /** True if the record defines a health check. */
 export function isChecked(packed: PackedRecord): boolean {
   return (packed.charCodeAt(FLAGS_OFFSET) & FLAG_CHECKED) !== 0
+}
+
+/** True if the record has an ALIAS endpoint. */
+export function hasAlias(packed: PackedRecord): boolean {
+  return (packed.charCodeAt(FLAGS_OFFSET) & FLAG_HAS_ALIAS) !== 0
 }
 
 /** Returns the settings of a packed record, without the rest of it; undefined = it has none. */
@@ -249,6 +259,7 @@ function rdataOffset(packed: PackedRecord, typeAt: number): number {
   let identifierAt = flagsAt + ((flags & FLAG_WEIGHT) === 0 ? 1 : 5)
   if ((flags & FLAG_PROBE_AT) !== 0) identifierAt = endOfText8(packed, identifierAt + 2)
   if ((flags & FLAG_POINT) !== 0) identifierAt = endOfText8(packed, identifierAt)
+  if ((flags & FLAG_ALIAS_OF) !== 0) identifierAt = endOfText8(packed, identifierAt)
   let at = identifierAt + 2 + u16At(packed, identifierAt)
   const codes = packed.charCodeAt(at++)
   for (let i = 0; i < codes; i++) at = endOfText8(packed, at)
@@ -272,6 +283,7 @@ function takeEndpoint(reader: PackedReader, ownerBefore: Uint8Array): Endpoint {
   const weight = (flags & FLAG_WEIGHT) === 0 ? undefined : reader.u32()
   const probeAt = (flags & FLAG_PROBE_AT) === 0 ? undefined : takeProbeAt(reader)
   const point = (flags & FLAG_POINT) === 0 ? undefined : scanPoint(reader.latin1(reader.u8()))
+  const aliasOf = (flags & FLAG_ALIAS_OF) === 0 ? undefined : reader.octets(reader.u8())
   const setIdentifier = reader.utf8(reader.u16())
   const codes: GeoCode[] = []
   for (let count = reader.u8(); count > 0; count--) codes.push(codeOf(reader.latin1(reader.u8())))
@@ -289,6 +301,7 @@ function takeEndpoint(reader: PackedReader, ownerBefore: Uint8Array): Endpoint {
     point,
     rdata,
     probeAt,
+    aliasOf,
   }
 }
 

@@ -3,7 +3,7 @@ import { printType, RRType } from '../dns/iana/types.ts'
 import { NAME_OCTETS_MAX } from '../dns/name/name.ts'
 import { printRdata } from '../dns/rdata/index.ts'
 import { printAddress } from '../dns/text/address.ts'
-import type { Endpoint } from './dns-record.ts'
+import { ALIAS_TYPE, type Endpoint } from './dns-record.ts'
 
 /** An endpoint in external-dns's JSON form, with the fields that a DNSRecord uses. */
 export interface EndpointObject {
@@ -46,6 +46,11 @@ export function printHost(name: Uint8Array): string {
   return hostText.toString('latin1', 0, Math.max(0, end - 1))
 }
 
+/** Prints the type of an endpoint as in DNSRecords. */
+export function printRecordType(type: number): string {
+  return type === ALIAS_TYPE ? 'ALIAS' : printType(type)
+}
+
 /** Prints one target as in DNSRecords; `scanTarget` reads it back. */
 export function printTarget(type: number, rdata: Uint8Array): string {
   switch (type) {
@@ -55,6 +60,7 @@ export function printTarget(type: number, rdata: Uint8Array): string {
     case RRType.AAAA:
       return printAddress(rdata, 2)
     case RRType.CNAME:
+    case ALIAS_TYPE:
     case RRType.NS:
     case RRType.PTR:
       return printHost(rdata)
@@ -80,7 +86,8 @@ export function printSteered(endpoint: Endpoint): EndpointObject {
   const targets = rdata.map((target) => printTarget(type, target))
   const geoCodes = codes.map(({ text }) => text)
   const steering = printSteering({ ...endpoint, geoCodes, location: point?.text })
-  return { dnsName: printHost(owner), recordType: printType(type), targets, recordTTL, ...steering }
+  const recordType = printRecordType(type)
+  return { dnsName: printHost(owner), recordType, targets, recordTTL, ...steering }
 }
 
 /** Returns the steering fields of an endpoint, without those that are empty. */

@@ -23,6 +23,7 @@ function stage(source = new TestSource(), options: Partial<RecordProbingOptions>
   const dead = new Set<string>()
   const asked: Probe[] = []
   const probing = new RecordProbing({
+    records: source,
     source,
     health: source.health,
     clock,

@@ -15,6 +15,7 @@ export const PROBLEM_KINDS = [
   'duplicate-record',
   'foreign-name',
   'conflict',
+  'alias',
   'ignored-part',
   'drain',
   'unprobed-address',

@@ -25,8 +25,8 @@ interface AddressFact {
 export type Observation = ObservedBase &
   (
     | { readonly kind: 'answer'; readonly facts: readonly AddressFact[] }
-    /** The name has no addresses of this family. */
-    | { readonly kind: 'nodata' }
+    /** The name has no addresses of this family. `chain`: as in AddressFact; missing = no CNAME. */
+    | { readonly kind: 'nodata'; readonly chain?: readonly Uint8Array[] }
     | Failed
   )
 
@@ -78,7 +78,9 @@ export function observeReply(
   for (const { rdata, ttlSeconds } of recordsAt(chain.end, type, answer)) {
     if (rdata.length === OCTETS[family]) facts.push(factOf(rdata, ttlSeconds, chain))
   }
-  return facts.length > 0 ? { ...base, kind: 'answer', facts } : { ...base, kind: 'nodata' }
+  if (facts.length > 0) return { ...base, kind: 'answer', facts }
+  const { targets } = chain
+  return { ...base, kind: 'nodata', ...(targets.length === 0 ? {} : { chain: targets }) }
 }
 
 /**

@@ -12,7 +12,7 @@ import {
 } from '../../dns/text/address.ts'
 import { scanGeoCode } from '../../geo/code.ts'
 import { geoCodeHint } from '../../geo/code-hint.ts'
-import type { Endpoint } from '../../records/dns-record.ts'
+import { ALIAS_TYPE, type Endpoint } from '../../records/dns-record.ts'
 import { leadsToTheSame } from '../../records/kdrnt.ts'
 import type { RecordContent } from '../../records/pack.ts'
 import { printHost } from '../../records/print-endpoint.ts'
@@ -33,6 +33,7 @@ export const DRAINED_TYPES: ReadonlySet<number> = new Set([
   RRType.A,
   RRType.AAAA,
   RRType.CNAME,
+  ALIAS_TYPE,
   RRType.MX,
   RRType.SRV,
   RRType.HTTPS,
@@ -211,7 +212,7 @@ function wholeAddress(address: Address): Cidr {
 function printPlace(type: number, rdata: Uint8Array): string {
   if (type === RRType.A) return printAddress(rdata, 1)
   if (type === RRType.AAAA) return printAddress(rdata, 2)
-  return type === RRType.CNAME ? printHost(rdata) : ''
+  return type === RRType.CNAME || type === ALIAS_TYPE ? printHost(rdata) : ''
 }
 
 /**

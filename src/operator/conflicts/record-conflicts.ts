@@ -1,4 +1,4 @@
-import { printType, RRType } from '../../dns/iana/types.ts'
+import { RRType } from '../../dns/iana/types.ts'
 import { nameKey } from '../../dns/name/name.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import { groupBy } from '../../peering/merge/part.ts'
@@ -10,7 +10,7 @@ import type { Conflict } from '../../publish/build/record-conflicts.ts'
 import type { Endpoint } from '../../records/dns-record.ts'
 import { idleLines } from '../../records/failover-names.ts'
 import { unpackRecord, unpackSettings } from '../../records/pack.ts'
-import { printHost, printTarget } from '../../records/print-endpoint.ts'
+import { printHost, printRecordType, printTarget } from '../../records/print-endpoint.ts'
 import { type RecordRank, sortRecords } from '../../records/record-order.ts'
 import { recordId, type StoredRecord } from '../../records/record-source.ts'
 import type { RecordSettings } from '../../records/settings.ts'
@@ -271,11 +271,11 @@ function isInWay(endpoint: Endpoint, other: Endpoint, kind: 'cname' | 'contradic
 function show({ type, rdata }: Endpoint): string {
   const shown = rdata.slice(0, VALUES_MAX).map((one) => printTarget(type, one))
   const more = rdata.length > VALUES_MAX ? ', …' : ''
-  return `${printType(type)} ${shown.join(', ')}${more}`
+  return `${printRecordType(type)} ${shown.join(', ')}${more}`
 }
 
 function identify({ owner, type, setIdentifier }: Endpoint): string {
-  return JSON.stringify([printHost(owner), printType(type), setIdentifier])
+  return JSON.stringify([printHost(owner), printRecordType(type), setIdentifier])
 }
 
 function identifyObject(endpoint: ApiObject): string {

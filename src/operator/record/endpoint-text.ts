@@ -1,10 +1,15 @@
 import { printLatin1 } from '../../base/latin1.ts'
-import { printType, RRType } from '../../dns/iana/types.ts'
+import { RRType } from '../../dns/iana/types.ts'
 import { printRdata } from '../../dns/rdata/index.ts'
 import type { ApiObject } from '../../kube/api.ts'
 import type { PeerEndpoint } from '../../peering/peer-endpoint.ts'
 import { type Endpoint, TARGETS_MAX } from '../../records/dns-record.ts'
-import { printHost, printSteered, printTarget } from '../../records/print-endpoint.ts'
+import {
+  printHost,
+  printRecordType,
+  printSteered,
+  printTarget,
+} from '../../records/print-endpoint.ts'
 
 /**
  * A string of a TXT record that is written without quotes and escapes. Other strings are written as
@@ -27,7 +32,7 @@ function printLocal(endpoint: Endpoint, targets: readonly string[]): ApiObject {
   const { owner, type, ttlSeconds, setIdentifier } = endpoint
   return {
     dnsName: printHost(owner),
-    recordType: printType(type),
+    recordType: printRecordType(type),
     // A TTL of 0 is omitted, as in records that were written in 2025.
     ...(ttlSeconds === 0 ? {} : { recordTTL: ttlSeconds }),
     ...(setIdentifier === '' ? {} : { setIdentifier }),

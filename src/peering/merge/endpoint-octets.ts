@@ -1,5 +1,5 @@
 import { RRType } from '../../dns/iana/types.ts'
-import type { Endpoint } from '../../records/dns-record.ts'
+import { ALIAS_TYPE, type Endpoint } from '../../records/dns-record.ts'
 import { printTarget } from '../../records/print-endpoint.ts'
 import { type Generation, type PeerEndpoint, printTargets } from '../peer-endpoint.ts'
 
@@ -32,6 +32,7 @@ function charactersAtMost(type: number, rdata: Uint8Array): number {
     case RRType.AAAA:
       return IPV6_CHARACTERS_MAX
     case RRType.CNAME:
+    case ALIAS_TYPE:
     case RRType.NS:
     case RRType.PTR:
       return rdata.length

@@ -1,5 +1,4 @@
-import { printType } from '../../dns/iana/types.ts'
-import { printHost } from '../../records/print-endpoint.ts'
+import { printHost, printRecordType } from '../../records/print-endpoint.ts'
 import { quote } from '../../records/validate/fields.ts'
 import type { PeerEndpoint, SiteState } from '../peer-endpoint.ts'
 import { bareHost } from '../peer-status.ts'
@@ -55,7 +54,7 @@ export function screenSiteStates(siteStates: readonly SiteState[], parts: Screen
   const problems = new Map<string, string[]>()
   const kept = siteStates.map((siteState) => {
     const endpoints = siteState.endpoints.filter(({ endpoint, rootHost }) => {
-      const [name, type] = [printHost(endpoint.owner), printType(endpoint.type)]
+      const [name, type] = [printHost(endpoint.owner), printRecordType(endpoint.type)]
       const host = bareHost(rootHost)
       // Another record of ours has that name; the endpoint is merged with that record.
       if (screen.isElsewhere(name, host)) return false
@@ -91,7 +90,7 @@ class Screen {
     for (const { rootHost, endpoint } of parts.own) {
       const dnsName = printHost(endpoint.owner)
       const types = this.#types.get(dnsName) ?? new Set()
-      this.#types.set(dnsName, types.add(printType(endpoint.type)))
+      this.#types.set(dnsName, types.add(printRecordType(endpoint.type)))
       for (const name of [dnsName, rootHost]) addWithAbove(this.#here, name)
     }
   }

@@ -25,9 +25,10 @@ import {
   readManifests,
   type Warn,
 } from '../../publish/offline/check-manifests.ts'
+import { OfflineAliases } from '../../publish/offline/offline-aliases.ts'
 import { findUnusableNames } from '../../publish/offline/unusable-names.ts'
 import { checkKey, findUnsigned } from '../../publish/peers/peer-key.ts'
-import { ofSource, sharesOf, siteOf } from '../../publish/same-source.ts'
+import { aliasOf, ofSource, sharesOf, siteOf, zonesOf } from '../../publish/same-source.ts'
 import { loadSnapshot } from '../../publish/serve/snapshot/load.ts'
 import { digestOfShape } from '../../publish/shape.ts'
 import { SERIALS } from '../../publish/zone/serials/serial-text.ts'
@@ -37,6 +38,7 @@ import {
   findLostAddresses,
   mailboxOf,
 } from '../../publish/zone/zone-content.ts'
+import { ALIAS_TYPE } from '../../records/dns-record.ts'
 import { isLocalZone } from '../../records/local-zone.ts'
 import { warningOf } from '../../sources/open-source.ts'
 import { printRefused } from '../../sources/record-rights.ts'
@@ -133,6 +135,12 @@ function checkRecords(
   const faults = findCnameLoops(records, places)
   const { source, peering, fallthrough } = options
   const coverage = c.block.shared.find(GEO_COVERAGE)
+  const aliases = new OfflineAliases(records, zonesOf(source, all), aliasOf(source, all))
+  for (const { key, owner, text } of aliases.faults) {
+    const proviso = peering.peers.length > 0 ? ', unless a peer has it' : ''
+    const at = places.endpoint({ key, owner, type: ALIAS_TYPE })
+    warn(new InputError(at, `DNSRecord ${key}: ${text}${proviso}`))
+  }
   const allZones = [...all.flatMap((other) => other.zones), ...c.blockZones]
   const isAlone = peering.peers.length === 0 && isFirst(c, 'kuadrant')
   // Health does not affect conflicts.
@@ -144,7 +152,9 @@ function checkRecords(
     const isComplete = (): boolean => peering.peers.length === 0
     const quiet = { onConflict: () => {}, isComplete, onOut: () => {} }
     const content = createRecordZone(apex, options, { sink: NO_SINK, health, ...quiet })
-    const own = records.filter((record) => belongs(record, zone, options, ownership))
+    const own = records
+      .filter((record) => belongs(record, zone, options, ownership))
+      .map((record) => aliases.of(record))
     faults.push(...findConflicts(content, own, places, warn))
     // In the gateway-local form, codes and locations are data for peers and need not match clients.
     if (isLocalZone(apex)) continue

@@ -138,7 +138,8 @@ export function scanNetworks(d: Dispenser, property: string): Cidr[] {
   return d.remainingArgs(1).map((text) => scanNetwork(d, property, text))
 }
 
-function scanNetwork(d: Dispenser, property: string, text: string): Cidr {
+/** Reads one network of a property. Throws InputError. */
+export function scanNetwork(d: Dispenser, property: string, text: string): Cidr {
   const cidr = scanCidr(text)
   if (cidr === undefined)
     throw d.error(`${property}: ${text} is not a network; write it as 192.0.2.0/24`)

@@ -16,6 +16,7 @@ import type { BlockConfig, SetupContext } from '../../plugin/directive.ts'
 import { reachableAddresses } from '../../publish/build/default-server.ts'
 import { NO_HEALTH } from '../../publish/health-options.ts'
 import {
+  NO_ALIAS,
   NO_PEERING,
   type PublishOptions,
   type SnapshotOptions,
@@ -23,6 +24,7 @@ import {
 } from '../../publish/options.ts'
 import { isLocalZone } from '../../records/local-zone.ts'
 import { abilitiesOf, type SourcePlace } from '../../sources/source-place.ts'
+import { scanAliasAllow, scanAliasResolver } from './alias-options.ts'
 import {
   checkHealth,
   HEALTH_PROPERTIES,
@@ -109,6 +111,7 @@ export function draftOptions(
     peering: { ...NO_PEERING },
     health: NO_HEALTH,
     settings: {},
+    alias: undefined,
     endpointMetrics: undefined,
   }
 }
@@ -122,7 +125,8 @@ export function draftOptions(
  * | shift FILE | explain CIDR... | fallthrough [ZONES...] | site NAME
  * | group NAME [ADDR...] | peer ADDR... [{ allow RULE }]
  * | tsig NAME FILE | silent-site keep|remove DURATION | peer-cache FILE | all-down open|closed|ID
- * | sticky [IPV4_BITS IPV6_BITS] | answers N | endpoint-metrics [MAX | off] }` into `draft`. Throws InputError with all faults.
+ * | alias-resolver ADDR... | alias-allow CIDR... | sticky [IPV4_BITS IPV6_BITS] | answers N
+ * | endpoint-metrics [MAX | off] }` into `draft`. Throws InputError with all faults.
  */
 export function scanOptions(
   c: Pick<SetupContext, 'dispenser' | 'block' | 'warn'>,
@@ -138,6 +142,7 @@ export function scanOptions(
   }
   checkHealth(d, draft.health ?? NO_HEALTH, draft.source)
   checkGroup(d, draft)
+  checkAlias(d, draft)
   return { ...draft, endpointMetrics: endpointMetricsOf(draft, block) }
 }
 
@@ -148,6 +153,11 @@ function endpointMetricsOf(
 ): number | undefined {
   const isDefault = endpointMetrics === undefined && block.directives.includes('prometheus')
   return isDefault ? ENDPOINT_METRICS_DEFAULT : endpointMetrics || undefined
+}
+
+function checkAlias(d: Dispenser, { alias = NO_ALIAS }: DraftOptions): void {
+  if (alias.allowed.length === 0 || alias.servers.length > 0) return
+  throw d.error('alias-allow needs alias-resolver')
 }
 
 function checkGroup(d: Dispenser, { group, site, source }: DraftOptions): void {
@@ -234,6 +244,12 @@ const PROPERTIES: ReadonlyMap<string, ScanProperty> = new Map(
     'endpoint-metrics'(d, draft) {
       if (draft.endpointMetrics !== undefined) throw d.error('endpoint-metrics appears twice')
       draft.endpointMetrics = scanEndpointMetrics(d)
+    },
+    'alias-resolver'(d, draft, block) {
+      draft.alias = scanAliasResolver(d, draft.alias, block)
+    },
+    'alias-allow'(d, draft) {
+      draft.alias = scanAliasAllow(d, draft.alias)
     },
     explain(d, draft) {
       draft.explainFor = [...draft.explainFor, ...scanNetworks(d, 'explain')]

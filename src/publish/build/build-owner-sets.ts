@@ -1,9 +1,9 @@
-import { printType } from '../../dns/iana/types.ts'
+import { printType, RRType } from '../../dns/iana/types.ts'
 import { isSubdomain, printName } from '../../dns/name/name.ts'
 import { decideServed } from '../../health/in-service.ts'
 import type { ShiftState } from '../../health/shift/shift.ts'
 import { SLOW_START_UNITS, scaleWeights } from '../../health/slow-start-units.ts'
-import type { Endpoint } from '../../records/dns-record.ts'
+import { ALIAS_TYPE, type Endpoint } from '../../records/dns-record.ts'
 import { CANDIDATES_MAX, type Candidate, type CandidateShift } from '../../steering/candidate.ts'
 import { OPEN } from '../../steering/rules.ts'
 import { type StickySeed, stickySeed } from '../../steering/sticky.ts'
@@ -18,7 +18,7 @@ import { settlePoints } from './point-sets.ts'
 import { type Conflict, conflictAt } from './record-conflicts.ts'
 import { settleCnames } from './settle-cnames.ts'
 import { settleTtl } from './settle-ttl.ts'
-import { indexTargets, isDrained, isTargetOut } from './target-indexes.ts'
+import { equalRdata, indexTargets, isDrained, isTargetOut } from './target-indexes.ts'
 
 interface BuildRules {
   readonly settings: OwnerSettings
@@ -37,6 +37,11 @@ interface TypeMembers {
   readonly distinct: readonly Contribution[]
 }
 
+/** What a name with nothing but an ALIAS without addresses has: it exists, and has no data. */
+const EMPTY_SET: OwnerSet = {
+  ...{ type: RRType.A, ttlSeconds: 0, rdata: [], candidates: [], endpoints: [], drainedCount: 0 },
+}
+
 /**
  * Returns the RRsets of one owner from all its endpoints, whatever record or site they are from.
  * `conflicts` receives one entry per conflict. `contributions`: in the order of their records
@@ -46,6 +51,7 @@ interface TypeMembers {
  *   always removed.
  * - Equal endpoints are merged. If a site has different contents of a set identifier, the first one is
  *   served. Endpoints of different sites may have the same set identifier.
+ * - An ALIAS endpoint is not served. The endpoints with its addresses are others (`aliasOf`).
  * - The lowest TTL applies to all endpoints.
  * - A setting is that of the first record that has it, else the zone's.
  */
@@ -61,9 +67,11 @@ export function buildOwnerSets(
     conflicts.push(...findOutsideConflicts(owner, contributions, apex))
     return []
   }
-  const allowed = settleCnames(owner, contributions, options, conflicts)
-  const settings = settleSettings(owner, allowed, options.settings ?? NO_SETTINGS, conflicts)
-  noteUnknown(owner, allowed, settings, conflicts)
+  const settled = settleCnames(owner, contributions, options, conflicts)
+  const settings = settleSettings(owner, settled, options.settings ?? NO_SETTINGS, conflicts)
+  noteUnknown(owner, settled, settings, conflicts)
+  const allowed = withoutAliases(settled, report)
+  if (allowed.length === 0) return [EMPTY_SET]
   const types = groupByType(allowed).map((all): TypeMembers => {
     const { type } = all[0]!.endpoint
     const label = (): string => `${printName(owner)} ${printType(type)}`
@@ -72,6 +80,23 @@ export function buildOwnerSets(
   const namesakes = findNamesakes(types)
   const rules = { settings, site, namesakes, report }
   return types.map((members) => buildSet(owner, members, rules, conflicts))
+}
+
+/** `report` gets the ALIAS endpoints without addresses. */
+function withoutAliases(
+  contributions: readonly Contribution[],
+  report: BuildReport | undefined,
+): readonly Contribution[] {
+  if (contributions.every(({ endpoint }) => endpoint.type !== ALIAS_TYPE)) return contributions
+  for (const one of report === undefined ? [] : contributions) {
+    if (one.endpoint.type !== ALIAS_TYPE) continue
+    const isResolved = contributions.some(({ key, endpoint }) => {
+      const { aliasOf } = endpoint
+      return key === one.key && aliasOf !== undefined && equalRdata(aliasOf, one.endpoint.rdata[0]!)
+    })
+    if (!isResolved) report!.dropped(one, { kind: 'unresolved' })
+  }
+  return contributions.filter(({ endpoint }) => endpoint.type !== ALIAS_TYPE)
 }
 
 function groupByType(contributions: readonly Contribution[]): (readonly Contribution[])[] {

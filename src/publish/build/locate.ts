@@ -1,8 +1,9 @@
 import { readFileSync, statSync } from 'node:fs'
 import type { Position } from '../../base/errors.ts'
-import { printType } from '../../dns/iana/types.ts'
+import { RRType } from '../../dns/iana/types.ts'
 import { scanGeoCode } from '../../geo/code.ts'
 import { recordKey } from '../../records/dns-record.ts'
+import { printRecordType } from '../../records/print-endpoint.ts'
 import { isMapping } from '../../records/validate/fields.ts'
 import { lowerNameKey, scanHost } from '../../records/validate/names.ts'
 import { itemsOf, SERVED, validateResource } from '../../records/validate/resource.ts'
@@ -76,11 +77,15 @@ export class RecordPlaces {
    */
   endpoint({ key, owner, type, setIdentifier }: EndpointPlace): Position | undefined {
     const ownerKey = lowerNameKey(owner)
-    const typeText = printType(type)
+    const typeText = printRecordType(type)
+    // An ALIAS endpoint stands for A and AAAA.
+    const isAddress = type === RRType.A || type === RRType.AAAA
     return this.#locate(key, (record) => {
       const spec = isMapping(record.spec) ? record.spec : {}
       const index = sequenceOf(spec.endpoints).findLastIndex((endpoint: YamlValue) => {
-        if (!isMapping(endpoint) || endpoint.recordType !== typeText) return false
+        if (!isMapping(endpoint)) return false
+        const isAlias = isAddress && endpoint.recordType === 'ALIAS'
+        if (!isAlias && endpoint.recordType !== typeText) return false
         const isOfSet =
           setIdentifier === undefined || (endpoint.setIdentifier ?? '') === setIdentifier
         if (!isOfSet) return false

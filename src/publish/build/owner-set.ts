@@ -37,6 +37,8 @@ export const DEFAULT_KEY = 'the default NS'
 /** Why an endpoint is not a candidate. `by`: `place` of the other endpoint. */
 export type Drop =
   | { readonly kind: 'down' }
+  /** An ALIAS whose target has no addresses. */
+  | { readonly kind: 'unresolved' }
   /** A drain takes it out, or all its targets that are not down. */
   | { readonly kind: 'drained'; readonly drain: EndpointDrain }
   /** A CNAME beside other types: only the other kind is served. */

@@ -1,5 +1,6 @@
-import { printType, RRType } from '../../dns/iana/types.ts'
+import { RRType } from '../../dns/iana/types.ts'
 import { printName } from '../../dns/name/name.ts'
+import { printRecordType } from '../../records/print-endpoint.ts'
 import { type BuildOptions, type Contribution, DEFAULT_KEY } from './owner-set.ts'
 import { type Conflict, conflictAt, contrast } from './record-conflicts.ts'
 
@@ -49,7 +50,7 @@ function isInsideOne(cname: Contribution, other: Contribution): boolean {
 /** `other`: undefined = the CNAME is at the apex, and nothing else is. */
 function describe(cname: Contribution, other: Contribution | undefined): string {
   if (other === undefined) return `CNAME (${cname.place}) beside the SOA`
-  const type = printType(other.endpoint.type)
+  const type = printRecordType(other.endpoint.type)
   if (other.key === DEFAULT_KEY)
     return `CNAME (${cname.place}) beside the SOA and the default ${type}`
   return contrast(['CNAME', cname], [type, other], 'beside')

@@ -19,18 +19,20 @@ export function settleTtl(
   if (members.length === 1 && first.site === site) return first.endpoint.ttlSeconds
   const floor = members.some((member) => member.site !== site) ? SITES_TTL_MIN_SECONDS : 0
   const ttlOf = ({ endpoint }: Contribution): number => Math.max(endpoint.ttlSeconds, floor)
-  let lowest = first
-  let highest = first
-  for (const member of members) {
+  // The TTL of an ALIAS follows that of its addresses: it contradicts no other.
+  const written = members.filter(({ endpoint }) => endpoint.aliasOf === undefined)
+  let lowest = written[0] ?? first
+  let highest = lowest
+  for (const member of written) {
     if (ttlOf(member) < ttlOf(lowest)) lowest = member
     if (ttlOf(member) > ttlOf(highest)) highest = member
   }
-  const seconds = ttlOf(lowest)
+  const seconds = members.reduce((least, member) => Math.min(least, ttlOf(member)), ttlOf(lowest))
   if (lowest !== highest) {
     const isFirst = lowest.key !== highest.key && members.indexOf(lowest) < members.indexOf(highest)
     const [one, other] = isFirst ? [lowest, highest] : [highest, lowest]
     const ttls = contrast([`TTL ${ttlOf(one)}`, one], [`${ttlOf(other)}`, other])
-    const text = `${label()}: ${ttls}: ${seconds} is served; set the same TTL for both`
+    const text = `${label()}: ${ttls}: ${ttlOf(lowest)} is served; set the same TTL for both`
     conflicts.push(conflictAt(other, text))
   }
   const low = members.reduce((a, b) => (b.endpoint.ttlSeconds < a.endpoint.ttlSeconds ? b : a))

@@ -15,13 +15,14 @@ import type { RRsetSink } from '../build/record-zone-options.ts'
 import type { ServedView } from '../build/served-health.ts'
 import type { KeptFile } from '../health-options.ts'
 import type { PublishOptions } from '../options.ts'
-import { ofSource, sharesOf, siteOf, sourceFileOf } from '../same-source.ts'
+import { aliasOf, ofSource, sharesOf, siteOf, sourceFileOf, zonesOf } from '../same-source.ts'
 import type { OpenZones } from '../serve/threaded-zones.ts'
 import { sitesOfEndpoints } from '../sites-of-endpoints.ts'
 import { ImageSink } from '../zone/image-sink.ts'
 import { composeSoa, SOA_TTL_SECONDS } from '../zone/soa.ts'
 import { belongs, createRecordZone, mailboxOf, primaryOf } from '../zone/zone-content.ts'
 import { AppliedRights } from './applied-rights.ts'
+import { OfflineAliases } from './offline-aliases.ts'
 import type { OfflineRecords } from './offline-records.ts'
 
 /** Serial of zones that are filled for a command that serves nothing. */
@@ -34,6 +35,7 @@ export class OfflineZones {
   readonly #records: OfflineRecords
   /** Undefined = no zone was asked for, or another configuration has them. */
   #rights: AppliedRights | undefined
+  #aliases: OfflineAliases | undefined
 
   /** `all`: the options of all blocks of the Corefile, once their setups ran. */
   constructor(
@@ -72,7 +74,8 @@ export class OfflineZones {
   /** Returns the records that the zone `apex` of the block serves. */
   async recordsOf(apex: Uint8Array): Promise<StoredRecord[]> {
     const { records } = await this.#applyRights()
-    return records.filter(this.#isOf(apex))
+    const aliases = await this.#expandAliases()
+    return records.filter(this.#isOf(apex)).map((record) => aliases.of(record))
   }
 
   /** Returns whether the zone `apex` of the block has a record. */
@@ -86,6 +89,16 @@ export class OfflineZones {
     const ownership = new ZoneOwnership()
     for (const { zones } of ofSource(this.options.source, this.#all())) ownership.claim(zones)
     return ownership
+  }
+
+  /** `before`: see OfflineAliases. */
+  async #expandAliases(before?: OfflineAliases): Promise<OfflineAliases> {
+    const { records } = await this.#applyRights()
+    const { source } = this.options
+    const all = this.#all()
+    const how = aliasOf(source, all)
+    this.#aliases ??= new OfflineAliases(records, zonesOf(source, all), how, before)
+    return this.#aliases
   }
 
   /** Returns the records of the source without names of other namespaces. */
@@ -119,9 +132,12 @@ export class OfflineZones {
   async edit(zones: ReadonlyMap<Uint8Array, RecordZone>, before: OfflineZones): Promise<void> {
     const { store } = await this.read()
     const rights = await before.#applyRights()
-    const changes = rights.replace(store.records())
+    const old = await before.#expandAliases()
+    const plain = rights.replace(store.records())
     before.#rights = undefined
+    before.#aliases = undefined
     this.#rights = rights
+    const changes = (await this.#expandAliases(old)).changesSince(old, plain)
     for (const [apex, records] of zones) {
       const isOf = this.#isOf(apex)
       const only = (record: StoredRecord | undefined) =>

@@ -3,6 +3,7 @@ import { RRType } from '../../dns/iana/types.ts'
 import { isSubdomain } from '../../dns/name/name.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import {
+  ALIAS_TYPE,
   DERIVED_ENDPOINTS_MAX,
   type DnsRecord,
   ENDPOINTS_MAX,
@@ -13,6 +14,7 @@ import {
   TTL_MAX_SECONDS,
 } from '../dns-record.ts'
 import { CHECK_KINDS, type HealthCheck } from '../health-check.ts'
+import { printRecordType } from '../print-endpoint.ts'
 import {
   FieldPlace,
   type FieldProblem,
@@ -239,6 +241,7 @@ function scanEndpoint(endpoint: Mapping, place: FieldPlace, scope: Scope): Endpo
     point,
     rdata: scanTargets(endpoint, type, place, scope),
     probeAt: scanProbeAt(endpoint, place),
+    aliasOf: undefined,
   }
 }
 
@@ -289,13 +292,15 @@ function scanTargets(
   const given = sequenceField(endpoint, 'targets', place)
   // Operators merge the CNAMEs of several owners into one endpoint with several targets. The first
   // target has always been served.
-  const targets = type === RRType.CNAME && scope.isAuthoritative ? given.slice(0, 1) : given
+  const isName = type === RRType.CNAME || type === ALIAS_TYPE
+  const targets = isName && scope.isAuthoritative ? given.slice(0, 1) : given
   if (targets.length === 0) throw new RefusedError(list, `endpoint ${dnsName} has no targets`)
   if (targets.length > TARGETS_MAX) {
     throw new RefusedError(list, `an endpoint may have up to ${TARGETS_MAX} targets`)
   }
-  if (type === RRType.CNAME && targets.length > 1) {
-    throw new RefusedError(list, `endpoint ${dnsName} has several targets; a CNAME must have one`)
+  if (isName && targets.length > 1) {
+    const what = `${printRecordType(type)} must have one`
+    throw new RefusedError(list, `endpoint ${dnsName} has several targets; a ${what}`)
   }
   const rdata = targets.map((target, index) => {
     if (typeof target !== 'string')

@@ -2,6 +2,7 @@ import { RRType } from '../../dns/iana/types.ts'
 import { ROOT_NAME } from '../../dns/name/name.ts'
 import { RdataError, scanRdata, splitFields } from '../../dns/rdata/index.ts'
 import { scanAddress, scanIPv4, scanIPv6 } from '../../dns/text/address.ts'
+import { ALIAS_TYPE } from '../dns-record.ts'
 import { scanHost } from './names.ts'
 
 /** Types that a DNSRecord may have, by their name in the DNSRecord. */
@@ -9,6 +10,7 @@ export const RECORD_TYPES: ReadonlyMap<string, number> = new Map([
   ['A', RRType.A],
   ['AAAA', RRType.AAAA],
   ['CNAME', RRType.CNAME],
+  ['ALIAS', ALIAS_TYPE],
   ['NS', RRType.NS],
   ['TXT', RRType.TXT],
   ['MX', RRType.MX],
@@ -37,7 +39,7 @@ export const RDATA_OCTETS_MAX = 65535
 /**
  * Returns one external-dns target as wire rdata, or the reason why it is invalid.
  *
- * - A, AAAA: an address. CNAME, NS, PTR: a name, always absolute.
+ * - A, AAAA: an address. CNAME, ALIAS, NS, PTR: a name, always absolute.
  * - TXT: if it starts with a quotation mark, quoted strings with the escapes of RFC 1035; else the
  *   text itself, octet for octet. Strings over 255 octets are split.
  * - The others: fields as in a zone file, names always absolute.
@@ -50,6 +52,7 @@ export function scanTarget(type: number, text: string): Uint8Array | string {
     case RRType.AAAA:
       return scanIPv6(text)?.bytes ?? 'is not an IPv6 address'
     case RRType.CNAME:
+    case ALIAS_TYPE:
     case RRType.NS:
     case RRType.PTR:
       return scanNameTarget(text)

@@ -33,6 +33,7 @@ function endpointOf({ at, codes = [], isDefault = false }: Sketch, i: number): E
     point: at === undefined ? undefined : scanPoint(at),
     rdata: [Uint8Array.of(192, 0, 2, i)],
     probeAt: undefined,
+    aliasOf: undefined,
   }
 }
 
