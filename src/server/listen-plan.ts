@@ -5,9 +5,7 @@ import type { Handler } from '../plugin/handler.ts'
 import { QUERY_TAP } from '../plugin/query-tap.ts'
 import { LIMITER } from '../plugin/reply-limiter.ts'
 import { SERVED_SCHEMES, type ServedScheme } from '../transport/driver.ts'
-import { proxyRulesOf } from '../transport/proxy/rules.ts'
 import type { AnswerSource } from '../zone/lookup/answer-source.ts'
-import { BYPASSES } from './data/bypasses.ts'
 import { OverlapCheck, printKey } from './overlap.ts'
 import type { RoutedBlock } from './routing.ts'
 
@@ -86,16 +84,7 @@ export function planListeners(blocks: readonly LoadedBlock[]): {
       }
     })
   }
-  errors.push(...[...plans.values()].flatMap(findBypassedProxy))
   return { plans: [...plans.values()], errors, warnings }
-}
-
-/** Packets that bypass the UDP sockets would keep the headers of their proxies. */
-function findBypassedProxy({ address, configs, asked }: ListenPlan): InputError[] {
-  const bypass = configs.flatMap(({ directives }) => directives).find((name) => name in BYPASSES)
-  if (bypass === undefined || proxyRulesOf({ configs }) === undefined) return []
-  const fault = `${address} has ${bypass}, whose packets pass by proxyproto; remove one of the two directives`
-  return [new InputError(asked.position, fault)]
 }
 
 function shadowed({ viewName }: BlockConfig, key: string, position: Position): InputError {

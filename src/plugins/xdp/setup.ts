@@ -1,5 +1,6 @@
 import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { Directive } from '../../plugin/directive.ts'
+import { PROXY_RULES } from '../../transport/proxy/rules.ts'
 import { XDP, type XdpSettings } from '../../transport/udp/xdp/settings.ts'
 
 const QUEUES_MAX = 64
@@ -14,6 +15,11 @@ export const xdp: Directive = {
     const d = c.dispenser
     const xdp = c.block.shared.acquire(XDP)
     while (d.next()) {
+      if (c.block.shared.find(PROXY_RULES) !== undefined) {
+        throw d.error(
+          'the block has proxyproto, which needs the UDP sockets; remove one of the two',
+        )
+      }
       for (const settings of scanXdp(d)) {
         if (xdp.some((one) => one.interfaceName === settings.interfaceName)) {
           throw d.error(`interface ${settings.interfaceName} is listed twice`)

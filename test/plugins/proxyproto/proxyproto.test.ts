@@ -1,7 +1,10 @@
+import { join } from 'node:path'
 import t from 'tap'
+import { check } from '../../../src/cli/check.ts'
 import { scanAddress } from '../../../src/dns/text/address.ts'
 import { proxyproto } from '../../../src/plugins/proxyproto/setup.ts'
 import { PROXY_RULES, ProxyAction, proxyRulesOf } from '../../../src/transport/proxy/rules.ts'
+import { recordOutput } from '../../support/recorded-output.ts'
 import { SetUp, setupError } from '../../support/setup.ts'
 import { transaction } from '../../support/transaction.ts'
 
@@ -147,4 +150,23 @@ t.test('TLVs as metadata', async (t) => {
     t.equal(provider(tx), want, what)
   }
   t.equal(new SetUp(proxyproto, 'proxyproto').block.metadata.providers.size, 0)
+})
+
+t.test('sextant check', async (t) => {
+  for (const [what, lines, code, want] of [
+    ['on every address', 'proxyproto', 0, /Corefile:2: .*accepts PROXY headers of any client/],
+    ['on loopback', 'bind 127.0.0.1\nproxyproto', 0, undefined],
+    [
+      'with xdp',
+      'xdp lo\nproxyproto {\nallow 10.0.0.0/8\n}',
+      1,
+      /^plugin\/xdp: .*Corefile:2 - .*the block has proxyproto, which needs the UDP sockets/,
+    ],
+  ] as const) {
+    const file = join(t.testdir({ Corefile: `example.org {\n${lines}\nwhoami\n}\n` }), 'Corefile')
+    const { output, errors } = recordOutput()
+    t.equal(await check(['-conf', file, '-p', '1053'], output), code, what)
+    if (want === undefined) t.notMatch(errors.join('\n'), /PROXY/, what)
+    else t.match(errors.join('\n'), want, what)
+  }
 })

@@ -1,5 +1,6 @@
 import type { NetworkInterfaceInfo } from 'node:os'
 import { parsePeerAddress } from '../../../transport/peer-address.ts'
+import { proxyRulesOf } from '../../../transport/proxy/rules.ts'
 import { TARGETS_MAX } from '../../../transport/udp/xdp/program.ts'
 import { XDP, type XdpSettings } from '../../../transport/udp/xdp/settings.ts'
 import type { LaneTarget } from '../../../transport/udp/xdp/targets.ts'
@@ -25,8 +26,12 @@ export interface XdpMachine {
   mac(): string
 }
 
-/** The interfaces whose packets for the plan bypass its sockets. If one is listed twice, the first counts. */
+/**
+ * The interfaces whose packets for the plan bypass its sockets. If one is listed twice, the first counts. None if packets
+ * may have PROXY headers, which only the sockets read.
+ */
 export function interfacesOf({ configs }: BypassSite['plan']): XdpSettings[] {
+  if (proxyRulesOf({ configs }) !== undefined) return []
   return configs.flatMap(({ shared }) => shared.find(XDP) ?? [])
 }
 

@@ -2,6 +2,7 @@ import type { NetworkInterfaceInfo } from 'node:os'
 import t from 'tap'
 import type { BypassSite } from '../../../../src/server/data/bypass.ts'
 import { planRoutes, type XdpMachine } from '../../../../src/server/data/xdp/routes.ts'
+import { PROXY_RULES, ProxyAction } from '../../../../src/transport/proxy/rules.ts'
 import type { XdpSettings } from '../../../../src/transport/udp/xdp/settings.ts'
 import { xdpConfig } from '../../../transport/xdp-config.ts'
 
@@ -48,6 +49,20 @@ function print(
 }
 
 const IPV6 = '20010db8000000000000000000000001'
+
+t.test('an address with PROXY headers keeps its packets', async (t) => {
+  const plain = site('192.0.2.1')
+  const proxied = site('2001:db8::1')
+  proxied.plan.configs[0]!.shared.acquire(PROXY_RULES).push({
+    actionFor: () => ProxyAction.Use,
+    trackingMs: 0,
+    sessionsMax: 1,
+    keepsTlvs: false,
+    noteFault: () => {},
+  })
+  t.strictSame(print([plain, proxied]), ['192.0.2.1 53 0'])
+  t.equal(print([proxied]), undefined)
+})
 
 t.test('a wildcard stands for the addresses of the interface', async (t) => {
   t.strictSame(print([site('::')]), ['192.0.2.1 53 0', '198.51.100.0 53 0', `${IPV6} 53 0`])
