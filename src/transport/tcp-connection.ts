@@ -28,7 +28,7 @@ export interface TcpHost {
   currentHandler(): QueryHandler
   /** How connections that open now treat PROXY headers; undefined = they have none. */
   readonly proxy: StreamProxy | undefined
-  /** The client of a connection is `peer`: it takes its place among those of that client. May destroy the connection. */
+  /** Gives a connection, whose client is `peer`, a place among those of that client. May destroy the connection. */
   move(connection: TcpConnection, peer: Peer): void
   /** The first stream of a connection begins. May destroy the connection. */
   beginStreams(connection: TcpConnection, peer: Peer): void

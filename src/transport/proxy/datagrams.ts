@@ -5,7 +5,7 @@ import { ProxySessions } from './sessions.ts'
 
 const { Use, Ignore, Reject, Skip } = ProxyAction
 
-/** Removes the PROXY headers of the datagrams of one socket, and finds their clients. Nothing here allocates per packet. */
+/** Removes the PROXY headers of the datagrams of a socket, and finds the clients. Nothing here allocates per packet. */
 export class ProxiedDatagrams {
   readonly #server: string
   #rules: ProxyRules

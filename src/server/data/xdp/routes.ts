@@ -27,8 +27,8 @@ export interface XdpMachine {
 }
 
 /**
- * The interfaces whose packets for the plan bypass its sockets. If one is listed twice, the first counts. None if packets
- * may have PROXY headers, which only the sockets read.
+ * The interfaces whose packets for the plan bypass its sockets. If one is listed twice, the first counts. None if
+ * packets may have PROXY headers, which only the sockets read.
  */
 export function interfacesOf({ configs }: BypassSite['plan']): XdpSettings[] {
   if (proxyRulesOf({ configs }) !== undefined) return []

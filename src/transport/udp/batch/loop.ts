@@ -60,8 +60,8 @@ export interface LoopSocket {
   /** Room for the next reply, REPLY_OCTETS_MAX octets. Undefined while replies can't be sent. */
   room(): Uint8Array | undefined
   /**
-   * Fills in the packet in `slot`, and its source and destination addresses. Returns false if its PROXY header makes the
-   * socket drop it.
+   * Fills in the packet in `slot`, and its source and destination addresses. Returns false if its PROXY header makes
+   * the socket drop it.
    */
   describe(slot: number, query: Query): boolean
   /** Queues `octets` of `bytes` as the reply to the packet in `slot`. */
