@@ -53,10 +53,13 @@ export class ImportedHosts {
     this.#host(dnsName).endpoints.push({ value: { ...endpoint, dnsName }, place })
   }
 
-  /** Sets an annotation of the host; the first value counts. */
+  /** Sets an annotation of the host; a second value that differs is a note. */
   annotate(host: string, name: string, value: string, place: string): void {
     const { annotations } = this.#host(hostOf(host))
-    if (!annotations.has(name)) annotations.set(name, { value, place })
+    const known = annotations.get(name)
+    if (known === undefined) annotations.set(name, { value, place })
+    else if (known.value !== value)
+      this.note(place, `${name} of ${hostOf(host)} is that of ${known.place}`)
   }
 
   /** Sets the health check of the host; a second one that differs is a note. */
