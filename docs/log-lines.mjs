@@ -17,7 +17,7 @@ const AREAS = [
   ['Zone transfers', 'plugins/secondary plugins/transfer'],
   [
     'Records and their sources',
-    'publish sources health/drain health/shift plugins/kuadrant plugins/geoip',
+    'publish sources webhook health/drain health/shift plugins/kuadrant plugins/geoip',
   ],
   ['Kubernetes', 'kube cluster-dns authority/cluster plugins/egressfirewall'],
   ['Peers and health', 'peering health plugins/health publish/peers'],

@@ -24,7 +24,7 @@ const ZONE_LABEL = 'kuadrant.io/coredns-zone-name'
 /** The texts of the TXT registry: JSON of endpoints. They are not public, so they are not in `spec.endpoints`. */
 export const REGISTRY_ANNOTATION = 'webhook.sextant.io/registry'
 /** All annotations of an object may have 256 KiB. The rest is left to others. */
-export const REGISTRY_OCTETS_MAX = 224 * 1024
+const REGISTRY_OCTETS_MAX = 224 * 1024
 const HEALTH_CHECK_KEY = 'health-check'
 
 /** Whose records they are, and where. */
@@ -134,7 +134,10 @@ export function composeHostRecord(
     } as ApiObject,
   }
   const checked = validateResource(record, SERVED)
-  return checked.kind === 'refused' ? { refused: checked.problem } : { record }
+  if (checked.kind === 'refused') return { refused: checked.problem }
+  // It names a command of the Corefile, which authors of Services may not choose.
+  const isCommand = checked.kind === 'record' && checked.record.healthCheck?.protocol === 'EXEC'
+  return isCommand ? refuse('health-check: protocol EXEC is not possible') : { record }
 }
 
 /** Returns the longest of the zones that has the host; undefined = none. */

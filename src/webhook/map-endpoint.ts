@@ -14,7 +14,7 @@ const ALIAS_TYPE = 'ALIAS'
 const ALIAS_PROPERTY: EndpointProperty = { name: 'alias', value: 'true' }
 
 /** An endpoint in the form of a DNSRecord, or why it cannot be served. */
-export type MappedEndpoint =
+type MappedEndpoint =
   | { readonly document: EndpointDocument; readonly notes: readonly FieldProblem[] }
   | { readonly refused: FieldProblem }
 

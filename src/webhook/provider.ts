@@ -28,7 +28,7 @@ const TRIES_MAX = 5
 const WRITERS = 8
 
 /** Which hosts may be stored. */
-export interface DomainFilter {
+interface DomainFilter {
   readonly include: readonly string[]
   readonly exclude: readonly string[]
 }
@@ -42,7 +42,7 @@ interface ProviderOptions {
 }
 
 /** Counts of a request, for metrics. */
-export interface ApplyOutcome {
+interface ApplyOutcome {
   readonly written: number
   readonly removed: number
   /** `HOST: reason` of each host that could not be written. */
@@ -79,18 +79,25 @@ export class WebhookProvider {
 
   /**
    * Returns the endpoints as `records` will return them. An endpoint that cannot be served is returned as it is stored
-   * now, or left out.
+   * now, or left out; so are all endpoints of a host that cannot be served together.
    */
   async adjust(endpoints: readonly ExternalEndpoint[]): Promise<readonly ExternalEndpoint[]> {
     const notes = new Set<string>()
     // Another provider may have the other hosts.
     const ours = endpoints.filter((endpoint) => this.#isInside(hostOf(endpoint)))
     const adjusted = ours.map((endpoint) => this.#adjustOne(endpoint, notes))
+    const refused = this.#findRefused(adjusted, notes)
     this.#report(notes)
-    const stored = adjusted.includes(undefined) ? await this.records() : []
+    const isKept = (one: ExternalEndpoint | undefined): boolean => {
+      return one === undefined || refused.has(hostOf(one))
+    }
+    const stored = adjusted.some(isKept) ? await this.records() : []
     const byKey = new Map(stored.map((endpoint) => [keyOf(endpoint), endpoint]))
     return ours
-      .map((endpoint, index) => adjusted[index] ?? byKey.get(keyOf(endpoint)))
+      .map((endpoint, index) => {
+        const one = adjusted[index]
+        return isKept(one) ? byKey.get(keyOf(endpoint)) : one
+      })
       .filter((endpoint) => endpoint !== undefined)
   }
 
@@ -134,6 +141,23 @@ export class WebhookProvider {
     }
     for (const note of mapped.notes) notes.add(`${what}: ${printProblem(note)}`)
     return { ...fromDocument(mapped.document), labels: endpoint.labels }
+  }
+
+  /** Returns the hosts whose endpoints are valid, but not together. */
+  #findRefused(
+    endpoints: readonly (ExternalEndpoint | undefined)[],
+    notes: Set<string>,
+  ): ReadonlySet<string> {
+    const refused = new Set<string>()
+    const put = endpoints.filter((endpoint) => endpoint !== undefined)
+    for (const [host, changes] of groupByHost({ remove: [], put })) {
+      const wanted = changeEndpoints(NO_ENDPOINTS, changes)
+      const composed = composeHostRecord(host, wanted, this.#options.scope, undefined)
+      if (!('refused' in composed)) continue
+      refused.add(host)
+      notes.add(`${host} is not changed: ${printProblem(composed.refused)}`)
+    }
+    return refused
   }
 
   #report(notes: ReadonlySet<string>): void {

@@ -14,7 +14,7 @@ export class StoreUnavailable extends Error {}
 export interface RecordStore {
   /** Returns the records of our owner. */
   list(): Promise<readonly StoredRecord[]>
-  /** Returns the record of that name, whoever made it; undefined = it does not exist. */
+  /** Returns the record of that name, of any owner; undefined = it does not exist. */
   get(name: string): Promise<StoredRecord | undefined>
   /**
    * Writes a record. `before`: the version that it replaces; undefined = none. Returns false if another writer was
