@@ -1,5 +1,5 @@
 import type { Candidate } from './candidate.ts'
-import { isSingleton } from './tiers.ts'
+import { isAddress, isSingleton } from './tiers.ts'
 
 /** Larger sets are not cached: they are rare and seldom equal. */
 const CANDIDATES_MAX = 16
@@ -13,13 +13,13 @@ export class RecentEncodings {
   readonly #words = new Map<string, Uint32Array>()
   /** Arguments of the last call. The next call often has the same: comparing them costs less than making a key. */
   #lastCandidates: readonly Candidate[] = []
-  #lastIsSingleton = false
+  #lastKind = ''
   #lastAnswers: number | undefined
   #lastWords: Uint32Array | undefined
 
   /**
    * Returns the encoded steering that `compose` makes for these candidates, from the cache if equal
-   * candidates were encoded before. `type` matters only for types that allow one record per name.
+   * candidates were encoded before. Of `type`, only the kind matters: `kindOf`.
    */
   find(
     candidates: readonly Candidate[],
@@ -28,18 +28,18 @@ export class RecentEncodings {
     compose: Compose,
   ): Uint32Array {
     if (candidates.length > CANDIDATES_MAX) return compose(candidates, type, answers)
-    const isSingle = isSingleton(type)
+    const kind = kindOf(type)
     const isLast =
-      isSingle === this.#lastIsSingleton &&
+      kind === this.#lastKind &&
       answers === this.#lastAnswers &&
       areAlike(candidates, this.#lastCandidates)
     if (isLast && this.#lastWords !== undefined) return this.#lastWords
-    const key = `${answers ?? ''} ${keyOf(candidates, isSingle)}`
+    const key = `${kind}${answers ?? ''} ${keyOf(candidates)}`
     const words = this.#words.get(key) ?? compose(candidates, type, answers)
     if (this.#words.size >= RECENT_MAX && !this.#words.has(key)) this.#words.clear()
     this.#words.set(key, words)
     this.#lastCandidates = candidates
-    this.#lastIsSingleton = isSingle
+    this.#lastKind = kind
     this.#lastAnswers = answers
     this.#lastWords = words
     return words
@@ -53,8 +53,13 @@ export type Compose = (
   answers: number | undefined,
 ) => Uint32Array
 
-function keyOf(candidates: readonly Candidate[], isSingle: boolean): string {
-  let key = isSingle ? '1' : ''
+function kindOf(type: number): string {
+  if (isSingleton(type)) return '1'
+  return isAddress(type) ? 'A' : ''
+}
+
+function keyOf(candidates: readonly Candidate[]): string {
+  let key = ''
   for (const [i, candidate] of candidates.entries()) {
     const { code, isDefault, point, weight, ttlSeconds, rdataIndexes } = candidate
     // Candidates of one endpoint share the index array. Two equal arrays are different endpoints.

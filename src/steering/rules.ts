@@ -33,8 +33,8 @@ export interface SetRules {
   /** Lists of the candidates that replace the ladder; undefined = none. */
   readonly failover?: Failover | undefined
   /**
-   * A client gets up to this number of endpoints of its tier, 1..ANSWERS_MAX. Undefined = one of a tier with weights,
-   * all of another. Types that allow one record per name ignore it.
+   * A client gets up to this number of endpoints of its tier, 1..ANSWERS_MAX. Undefined = one of a tier with weights.
+   * A tier without weights is limited only if it has addresses. Types that allow one record per name ignore it.
    */
   readonly answers?: number | undefined
 }

@@ -11,7 +11,7 @@ import { type Compose, RecentEncodings } from './recent-encodings.ts'
 import type { SetRules } from './rules.ts'
 import { GeoWeightSteerer } from './steerer.ts'
 import type { TierKey } from './tier-key.ts'
-import { isSingleton, sortIntoTiers } from './tiers.ts'
+import { isAddress, isSingleton, sortIntoTiers } from './tiers.ts'
 
 interface SteeringOptions {
   /**
@@ -302,7 +302,7 @@ function isSteered(
   answers: number | undefined,
 ): boolean {
   return (
-    (answers !== undefined && candidates.length > answers) ||
+    (answers !== undefined && candidates.length > answers && isAddress(type)) ||
     candidates.some((c) => isLocated(c) || c.weight !== undefined) ||
     candidates[0]?.shift !== undefined ||
     (isSingleton(type) && candidates.length > 1)

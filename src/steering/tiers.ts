@@ -184,7 +184,7 @@ function weighTier(
   const members = uniqueEndpoints(candidates)
   const weights = shiftWeights(members)
   const weighted = weights.some((weight) => weight !== undefined)
-  if (!weighted && !isSingleton(type) && members.length <= answers) {
+  if (!weighted && !isSingleton(type) && (members.length <= answers || !isAddress(type))) {
     report?.outcome(tier, members)
     return [unite(members)]
   }
@@ -238,6 +238,11 @@ function unite(members: readonly Candidate[]): TierOutcome {
     ttlSeconds: Math.min(...members.map((c) => c.ttlSeconds)),
     rdataIndexes: [...new Set(members.flatMap((c) => c.rdataIndexes))].sort((a, b) => a - b),
   }
+}
+
+/** True for types whose sets without weights may be served in part: others, such as NS, MX or CAA, mean something as a whole. */
+export function isAddress(type: number): boolean {
+  return type === RRType.A || type === RRType.AAAA
 }
 
 /** True for types that allow one record per name (RFC 2181 section 10.1, RFC 6672 section 2.4). */

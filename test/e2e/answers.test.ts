@@ -17,6 +17,16 @@ const COREFILE = `k.example.com:{PORT} {
     }
     kuadrant {
         manifests records
+        nameserver ns1.k.example.com 192.0.2.51
+        nameserver ns2.k.example.com 192.0.2.52
+        nameserver ns3.k.example.com 192.0.2.53
+        answers 2
+    }
+}
+kdrnt:{PORT} {
+    bind 127.0.0.1
+    kuadrant {
+        manifests records
         answers 2
     }
 }
@@ -179,6 +189,18 @@ t.test('answers have several endpoints', needs('dig'), async (t) => {
       const numbers = targets.map((target) => Math.ceil(Number(target.split('.')[3]) / 2))
       t.equal(new Set(numbers).size, 2, 'whole endpoints')
     }
+  })
+  await t.test('sets that mean something as a whole are whole', async (t) => {
+    const ask = [
+      ['k.example.com.', 'NS'],
+      ...['zone', 'sticky', 'app'].map((name) => [`${name}.k.example.com.kdrnt.`, 'A']),
+    ]
+    const found = await answers(server, ask)
+    t.strictSame(
+      found.map(({ targets }) => targets.length),
+      [3, 5, 6, 8],
+      'peers get all endpoints',
+    )
   })
   await t.test('a name has one CNAME', async (t) => {
     const [first] = await answers(server, [['cname.k.example.com.', 'CNAME']])

@@ -222,6 +222,21 @@ t.test('a name has one CNAME whatever the number of answers', async (t) => {
   t.equal(choose(table, words, '10.0.0.1').length, 1)
 })
 
+t.test('sets of other types without weights are whole', async (t) => {
+  const { table } = createTable(undefined)
+  for (const type of [RRType.NS, RRType.MX, RRType.TXT, RRType.CAA]) {
+    t.equal(table.compose(candidates([{}, {}, {}]), type, { answers: 1 }), undefined)
+  }
+  const drawn = table.compose(weighted([3, 2, 1]), RRType.TXT, { answers: 2 })!
+  t.equal(choose(table, drawn, '10.0.0.1').length, 2, 'with weights, several are drawn')
+  const geo = [{ code: 'US' }, { code: '*' }, { code: '*' }]
+  const [address, text] = [RRType.A, RRType.TXT].map((type) => {
+    return table.compose(candidates(geo), type, { answers: 1 })!
+  })
+  t.equal(choose(table, address!, '10.0.0.1').length, 1)
+  t.equal(choose(table, text!, '10.0.0.1').length, 2, 'the cache keeps the types apart')
+})
+
 t.test('sets that need no choice', async (t) => {
   const { table } = createTable(undefined)
   const plain = candidates([{}, {}, {}])

@@ -102,7 +102,7 @@ export class DecodedRecord {
         ? undefined
         : findSlowStartUnits(endpoints, slowStart, out?.out)
     // In the gateway-local form, settings are data for peers.
-    const settings = derives ? undefined : content.settings
+    const settings = form.isLocalForm ? undefined : content.settings
     const idle = settings?.failover === undefined ? undefined : idleLines(content)
     const shift = form.isLocalForm ? undefined : state.shift
     for (let i = 0; i < endpoints.length; i++) {

@@ -14,7 +14,7 @@ import {
   OTHER_COUNTERS,
   type OutcomeCounters,
 } from '../../steering/outcome-counters.ts'
-import { isSingleton } from '../../steering/tiers.ts'
+import { isAddress, isSingleton } from '../../steering/tiers.ts'
 import type { OwnerSet } from '../build/owner-set.ts'
 import { type EndpointLabels, EndpointSeries, seriesKey } from './endpoint-series.ts'
 
@@ -258,7 +258,7 @@ export class EndpointCounters {
 /** True if the endpoints compete, or did before some of them went out of service. */
 function hasChoice({ type, endpoints, shift, answers }: OwnerSet): boolean {
   return (
-    (answers !== undefined && endpoints.length > answers) ||
+    (answers !== undefined && endpoints.length > answers && isAddress(type)) ||
     shift !== undefined ||
     (isSingleton(type) && endpoints.length > 1) ||
     endpoints.some(({ endpoint: { codes, isDefault, weight, point } }) => {

@@ -36,6 +36,8 @@ export function createRecordZone(
           exportObserved: (found) => exporter.composeObservations(found),
         }
   const isLocal = isLocalZone(apex)
+  // Peers need all that it has.
+  const whole = isLocal ? { allDown: OPEN, answers: undefined } : {}
   return new RecordZone({
     apex,
     isLocalForm: isLocal,
@@ -44,7 +46,7 @@ export function createRecordZone(
     fixed: options.nameservers.flatMap((server) => composeNameserver(server, apex)),
     defaultNs: endpointOf(apex, RRType.NS, [defaultServer(apex)]),
     defaultAddresses: isLocal ? [] : composeDefaultAddresses(apex, options),
-    settings: { ...NO_SETTINGS, ...options.settings, ...(isLocal ? { allDown: OPEN } : {}) },
+    settings: { ...NO_SETTINGS, ...options.settings, ...whole },
     ...callbacks,
   })
 }
