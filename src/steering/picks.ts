@@ -8,6 +8,8 @@ const { CHOICE_MAX } = layout
 
 /** Several outcomes of one tier for one answer, each once. Reused. */
 export class Picks {
+  /** Number of outcomes to pick, and of those picked: 2..ANSWERS_MAX. */
+  count = 0
   /** Indexes of the outcomes in the tier, in the order of the answer. */
   readonly index = new Uint16Array(ANSWERS_MAX)
   /** The score of each is score / weight, if a hash picks them. */
@@ -20,12 +22,13 @@ export class Picks {
   #choices = 0
 
   /**
-   * Draws `most` outcomes of the tier of `count` at `tier`, one after the other, each time by weight among
-   * those that are left. `most`: 2..count. @hot
+   * Draws outcomes of the tier of `outcomes` at `tier`, one after the other, each time by weight among
+   * those that are left. @hot
    */
-  draw(words: Uint32Array, tier: number, count: number, most: number, random: Random): void {
+  draw(words: Uint32Array, tier: number, outcomes: number, random: Random): void {
     const ascending = this.#ascending
-    let left = words[tier + count * 2 - 1]!
+    const most = this.count
+    let left = words[tier + outcomes * 2 - 1]!
     for (let picked = 0; picked < most; picked++) {
       let drawn = random.below(left)
       // Moves the draw past the weights of the outcomes before it that are gone.
@@ -36,7 +39,7 @@ export class Picks {
         if (drawn < start) break
         drawn += words[tier + 1 + gone * 2]! - start
       }
-      const found = findOutcome(words, tier, count, drawn)
+      const found = findOutcome(words, tier, outcomes, drawn)
       left -= words[tier + 1 + found * 2]! - (found === 0 ? 0 : words[tier - 1 + found * 2]!)
       for (let i = picked; i > place; i--) ascending[i] = ascending[i - 1]!
       ascending[place] = found
@@ -45,10 +48,10 @@ export class Picks {
   }
 
   /**
-   * Sets `choice` to the rdata of the first `count` outcomes of the tier at `tier`, each rdata once, and to
+   * Sets `choice` to the rdata of the outcomes of the tier at `tier` that are picked, each rdata once, and to
    * the lowest TTL: all records of an RRset have one TTL (RFC 2181 section 5.2). @hot
    */
-  fill(words: Uint32Array, offset: number, tier: number, count: number, choice: Choice): void {
+  fill(words: Uint32Array, offset: number, tier: number, choice: Choice): void {
     const lastChoice = this.#lastChoice
     if (this.#choices === 0xffffffff) {
       lastChoice.fill(0)
@@ -57,7 +60,7 @@ export class Picks {
     const number = ++this.#choices
     let filled = 0
     let ttlSeconds = 0x7fffffff
-    for (let i = 0; i < count; i++) {
+    for (let i = 0; i < this.count; i++) {
       const outcome = offset + words[tier + 2 + this.index[i]! * 2]!
       const ttl = words[outcome]!
       if (ttl < ttlSeconds) ttlSeconds = ttl

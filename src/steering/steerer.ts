@@ -58,8 +58,9 @@ export class GeoWeightSteerer implements Steerer {
     const several = count >>> ANSWERS_SHIFT
     response.isSteered = true
     if (several !== 0) {
-      this.#pickSeveral(words, tier, several, query, response)
-      this.#picks.fill(words, offset, tier, several, choice)
+      this.#picks.count = several
+      this.#pickSeveral(words, tier, query, response)
+      this.#picks.fill(words, offset, tier, choice)
       return
     }
     const picked =
@@ -85,22 +86,16 @@ export class GeoWeightSteerer implements Steerer {
     return picked
   }
 
-  /** Picks that many outcomes of a tier. The first one counts, so that counts follow the weights. @hot */
-  #pickSeveral(
-    words: Uint32Array,
-    tier: number,
-    several: number,
-    query: Query,
-    response: Response,
-  ): void {
+  /** Picks the outcomes of a tier for an answer of several. The first one counts, so that counts follow the weights. @hot */
+  #pickSeveral(words: Uint32Array, tier: number, query: Query, response: Response): void {
     const head = words[tier]!
     const count = head & OUTCOME_COUNT_MASK
     const picks = this.#picks
     if ((head & STICKY_TIER) !== 0) {
       raiseScope(words, tier, count, query, response)
-      pickStickySeveral(words, tier, count, query, several, picks)
+      pickStickySeveral(words, tier, count, query, picks)
     } else {
-      picks.draw(words, tier, count, several, this.#random)
+      picks.draw(words, tier, count, this.#random)
     }
     this.#count(words, tier, picks.index[0]!)
   }

@@ -45,6 +45,8 @@ function makeLogarithms(): Uint32Array {
 
 /** Receives outcomes of a sticky tier, in order; each array has room for all of them. */
 interface StickyPicks {
+  /** How many are picked: 2..the outcomes of the tier. */
+  readonly count: number
   /** Indexes of the outcomes. */
   readonly index: Uint16Array
   /** Their scores are score / weight. */
@@ -81,22 +83,21 @@ export function pickSticky(words: Uint32Array, tier: number, count: number, quer
 }
 
 /**
- * Sets `picks` to the `most` outcomes with the lowest scores, in this order. The first one is that of
- * `pickSticky`. `most`: 2..count. @hot
+ * Sets `picks` to the outcomes with the lowest scores, in this order. The first one is that of
+ * `pickSticky`. @hot
  */
 export function pickStickySeveral(
   words: Uint32Array,
   tier: number,
   count: number,
   query: Query,
-  most: number,
   picks: StickyPicks,
 ): void {
   const weights = tier + 1
   const seeds = weights + count * 2 + 1
   const first = firstWord(words[seeds - 1]!, query)
   const second = secondWord(words[seeds - 1]!, query)
-  const { index, score, weight: weightOf } = picks
+  const { count: most, index, score, weight: weightOf } = picks
   let picked = 0
   let before = 0
   for (let i = 0; i < count; i++) {

@@ -37,16 +37,20 @@ export function isEncodedSteering(
   return true
 }
 
+/** True for a possible number of outcomes in an answer. */
+function areAnswers(answers: number, outcomes: number, rdataCount: number): boolean {
+  if (answers === 0) return true
+  // The rdata of several outcomes fit into a choice, as long as each is in it once.
+  return answers > 1 && answers <= Math.min(outcomes, ANSWERS_MAX) && rdataCount <= CHOICE_MAX
+}
+
 function isTier(set: Uint32Array, tier: number, head: number, rdataCount: number): boolean {
   if (tier < head || tier >= set.length) return false
-  const answers = set[tier]! >>> ANSWERS_SHIFT
   const marks = set[tier]! & ~OUTCOME_COUNT_MASK & (2 ** ANSWERS_SHIFT - 1)
   if ((marks & ~(STICKY_TIER | COUNTED_TIER)) !== 0) return false
   const isSticky = (marks & STICKY_TIER) !== 0
   const outcomes = set[tier]! & OUTCOME_COUNT_MASK
-  // The rdata of several outcomes fit into a choice, as long as each is in it once.
-  const areFew = answers > 1 && answers <= Math.min(outcomes, ANSWERS_MAX)
-  if (answers !== 0 && (!areFew || rdataCount > CHOICE_MAX)) return false
+  if (!areAnswers(set[tier]! >>> ANSWERS_SHIFT, outcomes, rdataCount)) return false
   const end = tier + 1 + outcomes * 2
   const isCounted = (marks & COUNTED_TIER) !== 0
   if (outcomes === 0 || countersOffset(set, tier) + (isCounted ? outcomes : 0) > set.length) {

@@ -323,8 +323,9 @@ const picks = new Picks()
 
 function assertDistinct(words: Uint32Array, tier: number, count: number, answers: number): void {
   const choice = new Choice()
-  picks.draw(words, tier, count, answers, new Random(answers))
-  picks.fill(words, 0, tier, answers, choice)
+  picks.count = answers
+  picks.draw(words, tier, count, new Random(answers))
+  picks.fill(words, 0, tier, choice)
   const drawn = new Set(picks.index.subarray(0, answers))
   const rdata = new Set(choice.index.subarray(0, choice.count))
   const isWithin = [...drawn].every((outcome) => outcome < count)
