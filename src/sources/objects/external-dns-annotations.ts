@@ -24,8 +24,7 @@ const PREFIXES: readonly string[] = [
 /** The value of `controller` that means external-dns. */
 const CONTROLLER = 'dns-controller'
 /** Annotations that become properties of endpoints: `aws-weight` is the property `aws/weight`. */
-const PROVIDERS: readonly string[] = ['aws', 'azure', 'cloudflare', 'coredns', 'scw', 'webhook']
-const PROVIDER_NAME = new RegExp(`^(${PROVIDERS.join('|')})-(.+)$`)
+const PROVIDER_NAME = /^(aws|azure|cloudflare|coredns|scw|webhook)-(.+)$/
 /** Annotations that are properties under the same name. */
 const COMMON: readonly string[] = ['alias', 'record-type']
 /** Bound on the names and targets in one annotation. */

@@ -12,45 +12,59 @@ const ENDPOINTS_TYPE = 'endpoints-type'
 export const NODE_EXTERNAL = 'NodeExternalIP'
 const HOST = 'HostIP'
 
+/** A headless Service, and where its endpoints come from. */
+export interface HeadlessService {
+  readonly object: ApiObject
+  readonly externalDns: ExternalDnsAnnotations
+  readonly cluster: ClusterView
+}
+
 /**
  * Returns the endpoints of a headless Service: those of the host with the addresses of all ready Pods, and those of
- * each Pod with a hostname. None = no Pod is ready.
+ * each Pod with a hostname. None = no Pod is ready. Throws RefusedError.
  */
 export function headlessEndpoints(
-  object: ApiObject,
-  externalDns: ExternalDnsAnnotations,
+  service: HeadlessService,
   host: string,
-  cluster: ClusterView,
   onProblem: (problem: FieldProblem) => void,
 ): readonly PlainEndpoint[] {
-  const type = externalDns.text(ENDPOINTS_TYPE) ?? ''
+  const { object, externalDns, cluster } = service
+  const type = endpointsTypeOf(externalDns)
   const place = placeOf(externalDns.nameOf(ENDPOINTS_TYPE))
-  if (type !== '' && type !== NODE_EXTERNAL && type !== HOST) {
-    const name = externalDns.nameOf(ENDPOINTS_TYPE)
-    const message = `${name} must be ${NODE_EXTERNAL} or ${HOST}, got ${quote(type)}`
-    throw new RefusedError(place, message)
-  }
-  const takesUnready = partOf(object, 'spec').publishNotReadyAddresses === true
   const namespace = textOf(object.metadata, 'namespace')
   const targets = new Map<string, Set<string>>()
-  for (const { endpoints, hasAddresses } of cluster.slicesOf(keyOf(object))) {
-    if (type === '' && !hasAddresses) continue
-    for (const endpoint of endpoints) {
-      if (!endpoint.isReady && !takesUnready) continue
-      const pod = cluster.pod(`${namespace}/${endpoint.pod}`)
-      const texts = targetsOf(type, endpoint, pod, cluster)
-      const hostname = pod?.hostname || endpoint.hostname
-      const isNamed = hostname !== '' && !host.startsWith('*.')
-      for (const name of isNamed ? [host, `${hostname}.${host}`] : [host]) {
-        const known = targets.get(name) ?? new Set()
-        targets.set(name, known)
-        for (const text of texts) known.add(text)
-      }
+  for (const endpoint of publishedEndpoints(service, type)) {
+    const pod = cluster.pod(`${namespace}/${endpoint.pod}`)
+    const texts = targetsOf(type, endpoint, pod, cluster)
+    const hostname = pod?.hostname || endpoint.hostname
+    const isNamed = hostname !== '' && !host.startsWith('*.')
+    for (const name of isNamed ? [host, `${hostname}.${host}`] : [host]) {
+      const known = targets.get(name) ?? new Set()
+      targets.set(name, known)
+      for (const text of texts) known.add(text)
     }
   }
   return [...targets].flatMap(([name, texts]) => {
     return endpointsOf(name, { texts: [...texts].sort(), place }, onProblem)
   })
+}
+
+/** '' = the addresses of Pods. */
+function endpointsTypeOf(externalDns: ExternalDnsAnnotations): string {
+  const type = externalDns.text(ENDPOINTS_TYPE) ?? ''
+  if (type === '' || type === NODE_EXTERNAL || type === HOST) return type
+  const name = externalDns.nameOf(ENDPOINTS_TYPE)
+  const message = `${name} must be ${NODE_EXTERNAL} or ${HOST}, got ${quote(type)}`
+  throw new RefusedError(placeOf(name), message)
+}
+
+function publishedEndpoints({ object, cluster }: HeadlessService, type: string): SliceEndpoint[] {
+  const takesUnready = partOf(object, 'spec').publishNotReadyAddresses === true
+  return cluster
+    .slicesOf(keyOf(object))
+    .filter(({ hasAddresses }) => type !== '' || hasAddresses)
+    .flatMap(({ endpoints }) => endpoints)
+    .filter(({ isReady }) => isReady || takesUnready)
 }
 
 /** A Pod whose object is not known yet has what the EndpointSlice says. */

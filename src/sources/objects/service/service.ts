@@ -119,7 +119,7 @@ function endpointsOfHost(
     case 'ExternalName':
       return ofTargets(externalTargets(spec))
     default:
-      if (isHeadless) return headlessEndpoints(object, externalDns, host, cluster, onProblem)
+      if (isHeadless) return headlessEndpoints({ object, externalDns, cluster }, host, onProblem)
       if (isInternal) return ofTargets(clusterTargets(spec))
   }
   const message = `${quote(host)} is not served: a Service of type ${type} has no address outside of the cluster; write the annotation internal-hostname or target`
