@@ -11,8 +11,7 @@ import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
 import { scanSilentSite } from '../peering/silent-sites.ts'
 import { isSite } from '../peering/site-name.ts'
 import { type HostShare, scanShare } from '../records/host-share.ts'
-import type { ObjectKind } from '../sources/objects/object-kind.ts'
-import { DNSRECORD_WORD, kindsOf, SOURCE_WORDS } from '../sources/objects/object-kinds.ts'
+import { DNSRECORD_WORD, SOURCE_WORDS } from '../sources/objects/source-words.ts'
 import { type CommandArgs, defaultsOf, flagsOf, refuseWords, scanFlags } from './args.ts'
 import {
   CONTROLLERS,
@@ -50,8 +49,8 @@ export interface OperatorArgs {
   readonly zap: ZapOptions
   /** Which of CONTROLLERS run; never empty. */
   readonly controllers: ReadonlySet<string>
-  /** The kinds besides DNSRecord whose objects are published. */
-  readonly sources: readonly ObjectKind[]
+  /** Which of SOURCE_WORDS are published; always DNSRECORD_WORD. */
+  readonly sources: readonly string[]
   readonly egress: EgressArgs
   readonly settings: OperatorSettings
 }
@@ -211,10 +210,10 @@ function controllers(get: Get): ReadonlySet<string> {
   throw new BadValue('controllers', get('controllers'), `a comma list of ${CONTROLLERS.join(', ')}`)
 }
 
-function sources(get: Get): readonly ObjectKind[] {
+function sources(get: Get): readonly string[] {
   const words = wordsOf(get('sources'))
   const areKnown = words.every((word) => SOURCE_WORDS.includes(word))
-  if (areKnown && words.includes(DNSRECORD_WORD)) return kindsOf(words)
+  if (areKnown && words.includes(DNSRECORD_WORD)) return words
   const want = `a comma list of ${SOURCE_WORDS.join(', ')} that has ${DNSRECORD_WORD}: the operator writes DNSRecords for the others`
   throw new BadValue('sources', get('sources'), want)
 }

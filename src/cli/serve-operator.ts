@@ -14,7 +14,7 @@ import { ClockCheck } from '../operator/cluster/clock-check.ts'
 import { Operator } from '../operator/operator.ts'
 import { RecordController } from '../operator/record-controller.ts'
 import { createSourcesController } from '../operator/sources/sources-controller.ts'
-import { OBJECT_KINDS } from '../sources/objects/object-kinds.ts'
+import { kindsOf, OBJECT_KINDS } from '../sources/objects/object-kinds.ts'
 import { createEgressControllers } from './egress-controllers.ts'
 import { releaseMemoryAfterStart } from './memory-release.ts'
 import { openNotifyPort } from './notify-port.ts'
@@ -49,7 +49,7 @@ export async function serveOperator(args: OperatorArgs, log: Logger): Promise<nu
     const egress = createEgressControllers(args.controllers, args.egress, env)
     if (records === undefined) return egress
     const { shares } = settings
-    const sources = { kinds: args.sources, known: OBJECT_KINDS, shares }
+    const sources = { kinds: kindsOf(args.sources), known: OBJECT_KINDS, shares }
     return [records, createSourcesController(env, records.cluster, sources), ...egress]
   })
   const listeners: { close(): Promise<void> }[] = [

@@ -1,5 +1,5 @@
 import type { ClusterRecords } from './kubernetes/acquire.ts'
-import { DNSRECORD_WORD } from './objects/object-kinds.ts'
+import { DNSRECORD_WORD } from './objects/source-words.ts'
 
 /** Where a block reads its records from. Only this folder distinguishes the kinds; others read `abilitiesOf`. */
 export type SourcePlace =

@@ -30,7 +30,7 @@ const VALUES = new Map(
   --allow 10.0.0.0/8 | --closed 10.0.0.0/8 | --upstream 192.0.2.1 | --listen :53
   --dialect cilium-1.16 | --deny-rcode NXDOMAIN | --on-timeout servfail | --state f | --api off
   --metrics :1 | --health :1 | --ready :1 | --context c | --controllers ovn | --site s
-  --watch-namespaces n | --silent-site keep 1h | --quorum 3 | --hold-down 2s | --group g
+  --sources gateway,dnsrecord | --watch-namespaces n | --silent-site keep 1h | --quorum 3 | --hold-down 2s | --group g
   --min-requeue-time 6s | --max-requeue-time 16m | --nameserver-allow ::/0 | --probe-allow ::/0
   --leader-elect-namespace n | --delegation-role secondary | --share-hosts example.com a
   --cluster-secret-namespace n | --cluster-secret-label example.com/l | --cluster-leave-time 5m

@@ -96,6 +96,15 @@ const CASES: Readonly<Record<string, Case>> = {
       data.Corefile = data.Corefile.replace('    kuadrant {\n', (text: string) => text + line)
     },
   },
+  'kinds of objects of the operator': {
+    folders: [SITE, ...KINDS.map((word) => `deploy/operator-sources/${word}`)],
+    example: 'site',
+    set: [`operator.sources={dnsrecord,${KINDS.join()}}`],
+    edit: (manifests) => {
+      const scope = manifests.find(({ metadata }) => metadata.name === 'sextant-scope')!
+      scope.data.SOURCES = `dnsrecord,${KINDS.join()}`
+    },
+  },
   'egress firewalls': { folders: ['deploy/overlays/egress-firewall'], example: 'egress-firewall' },
   'address sets of OVN': {
     folders: ['deploy/overlays/ovn-address-sets'],
@@ -161,6 +170,7 @@ const REFUSED: readonly (readonly [set: string, message: RegExp])[] = [
   ['image.digest=sha256:1', /at '\/image\/digest': 'sha256:1' does not match pattern/],
   ['operator.controllers={dns}', /at '\/operator\/controllers\/0': value must be one of/],
   ['server.sources={gatway}', /at '\/server\/sources\/0': value must be one of/],
+  ['operator.sources={gateway}', /at '\/operator\/sources': no items match contains schema/],
   ['watchNamespaces={Team}', /at '\/watchNamespaces\/0': 'Team' does not match pattern/],
   ['nameservers[0].name=ns1.k.example.com', /at '\/nameservers\/0': missing property 'address'/],
   ['exchange.enabled=true', /at '\/tsig\/secret': minLength: got 0, want 1/],

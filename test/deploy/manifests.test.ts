@@ -28,6 +28,7 @@ const OPTIONS = [
   'node',
   'policy-status',
   ...['gateway', 'service', 'ingress', 'dnsendpoint'].map((word) => `server-sources/${word}`),
+  ...['gateway', 'service', 'ingress', 'dnsendpoint'].map((word) => `operator-sources/${word}`),
 ]
 const FOLDERS = [...OVERLAYS, SITE, ...OPTIONS.map((name) => `deploy/${name}`)]
 

@@ -153,7 +153,7 @@ annotations:
 
 {{/* The Pods read the ConfigMap `scope` at their start: an annotation restarts them. */}}
 {{- define "sextant.scopeChecksum" -}}
-{{ list .Values.watchNamespaces .Values.operator.controllers | toJson | sha256sum }}
+{{ list .Values.watchNamespaces .Values.operator.controllers .Values.operator.sources | toJson | sha256sum }}
 {{- end -}}
 
 {{/* A Pod that serves a Corefile. "account"; "env": text; "state": whether it has a volume for snapshots; "dnsPolicy". */}}

@@ -13,7 +13,7 @@ export function createSourcesController(
   const records = registry.gauge(
     'sextant_operator_source_records',
     'DNSRecords that objects of other kinds ask for, by what becomes of them.',
-    ['source', 'state'],
+    ['source_kind', 'state'],
   )
   const writes = registry.counter(
     'sextant_operator_source_writes_total',
@@ -26,7 +26,7 @@ export function createSourcesController(
     const counts = session?.counts()
     for (const { word } of settings.kinds) {
       for (const state of SOURCE_STATES) {
-        records.set({ source: word, state }, counts?.get(`${word} ${state}`) ?? 0)
+        records.set({ source_kind: word, state }, counts?.get(`${word} ${state}`) ?? 0)
       }
     }
   })

@@ -1,6 +1,6 @@
 import { didYouMean } from '../../base/nearest.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
-import { SOURCE_WORDS } from '../../sources/objects/object-kinds.ts'
+import { SOURCE_WORDS } from '../../sources/objects/source-words.ts'
 import { type SourcePlace, withKinds } from '../../sources/source-place.ts'
 
 /** Reads `sources KIND...`. Returns the words in the order of `SOURCE_WORDS`. */

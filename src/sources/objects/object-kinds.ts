@@ -4,17 +4,8 @@ import { INGRESS } from './ingress/ingress-kind.ts'
 import type { ObjectKind } from './object-kind.ts'
 import { SERVICE } from './service/service-kind.ts'
 
-/** All kinds of objects besides DNSRecord, in the order of the documentation. */
+/** All kinds of objects besides DNSRecord, in the order of SOURCE_WORDS, which has their words too. */
 export const OBJECT_KINDS: readonly ObjectKind[] = [DNSENDPOINT, GATEWAY, SERVICE, INGRESS]
-
-/** The word of `sources` for DNSRecords. */
-export const DNSRECORD_WORD = 'dnsrecord'
-
-/** The words of `sources`. */
-export const SOURCE_WORDS: readonly string[] = [
-  DNSRECORD_WORD,
-  ...OBJECT_KINDS.map(({ word }) => word),
-]
 
 /** Returns the kinds with these words, without DNSRecord. */
 export function kindsOf(words: readonly string[]): readonly ObjectKind[] {

@@ -288,8 +288,8 @@ t.test('hosts outside all zones are ignored and counted', async (t) => {
   t.strictSame(bench.records, [`a ${HOST} 192.0.2.1`])
   t.strictSame(bench.events, [])
   const { body } = await bench.registry.page('')
-  t.match(body, 'sextant_operator_source_records{source="widget",state="outside-zones"} 2\n')
-  t.match(body, 'sextant_operator_source_records{source="widget",state="pending"} 1\n')
+  t.match(body, 'sextant_operator_source_records{source_kind="widget",state="outside-zones"} 2\n')
+  t.match(body, 'sextant_operator_source_records{source_kind="widget",state="pending"} 1\n')
   t.match(body, 'sextant_operator_source_writes_total{kind="create"} 1\n')
 
   bench.provide('a', 'other.example.com')
