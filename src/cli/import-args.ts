@@ -13,6 +13,8 @@ export interface ImportArgs {
   /** Lower-case wire name; undefined = the files say it. */
   readonly zone: Uint8Array | undefined
   readonly namespace: string | undefined
+  /** A file of the MMDB format; undefined = none. */
+  readonly database: string | undefined
   readonly output: 'yaml' | 'json'
   /** Fail if anything is not imported. */
   readonly isStrict: boolean
@@ -28,6 +30,7 @@ export const IMPORT: CommandArgs = {
     FILE... | | the files, - = standard input; ${FORMATS.map(({ word, files }) => `${word}: ${files}`).join('; ')}
     --zone NAME | (the files say it) | the zone of the files
     --namespace NAME | (none) | namespace of the DNSRecords
+    --database FILE | (none) | database with coordinates, for powerdns: where targets are, of which clients get the closest
     --strict | | exit with 1 if anything is not imported, or acts in another way
     -o, --output yaml|json | yaml | form of the DNSRecords
   `),
@@ -54,7 +57,8 @@ export function scanImportArgs(argv: readonly string[]): ImportArgs {
   if (namespace !== undefined && !NAMESPACE.test(namespace))
     refuse(`invalid value ${JSON.stringify(namespace)} for --namespace: must be a namespace name`)
   const isStrict = isOn(flags, 'strict')
-  return { format, files, zone: scanZone(given.get('zone')), namespace, output, isStrict }
+  const database = given.get('database')
+  return { database, format, files, zone: scanZone(given.get('zone')), namespace, output, isStrict }
 }
 
 function scanZone(text: string | undefined): Uint8Array | undefined {

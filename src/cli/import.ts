@@ -1,4 +1,8 @@
+import { resolve } from 'node:path'
 import { InputError } from '../base/errors.ts'
+import { scanAddress } from '../dns/text/address.ts'
+import { bundledLocator } from '../geo/bundled-locator.ts'
+import { printCoordinates } from '../geo/point.ts'
 import type { ImportFile } from '../imports/import-format.ts'
 import { ImportedHosts } from '../imports/imported-hosts.ts'
 import type { RecordDocument } from '../records/record-document.ts'
@@ -15,7 +19,8 @@ export async function runImport(argv: readonly string[], output: Output): Promis
   try {
     const args = scanImportArgs(argv)
     const hosts = new ImportedHosts()
-    args.format.read(args.files.map(readFile), hosts, args)
+    const locate = await openDatabase(args.database)
+    args.format.read(args.files.map(readFile), hosts, { zone: args.zone, locate })
     const documents = hosts.documents(args.namespace)
     for (const { place, message } of hosts.notes) output.printError(`${place}: ${message}`)
     if (documents.length === 0)
@@ -26,6 +31,20 @@ export async function runImport(argv: readonly string[], output: Output): Promis
     if (!(error instanceof InputError)) throw error
     for (const one of error.all()) output.printError(one.print())
     return 1
+  }
+}
+
+/** Returns a function that finds the coordinates of an address in a database; undefined = no database is given. */
+async function openDatabase(
+  file: string | undefined,
+): Promise<((address: string) => string) | undefined> {
+  if (file === undefined) return undefined
+  const locator = bundledLocator(resolve(file))
+  await locator.open({ readsEntries: true })
+  return (text) => {
+    const address = scanAddress(text)
+    if (address === undefined) return ''
+    return printCoordinates(locator.locate(address.bytes, address.family).coordinates)
   }
 }
 

@@ -4,11 +4,11 @@ import { bundledDatabasePath } from './mmdb/load.ts'
 import { MmdbLocator } from './mmdb-locator.ts'
 import { runJobInline } from './worker/run-job.ts'
 
-/** Returns a locator over the bundled country database, for a command. The caller opens and closes it. */
-export function bundledLocator(): MmdbLocator {
+/** Returns a locator over one database, for a command; by default the bundled one. The caller opens and closes it. */
+export function bundledLocator(path: string = bundledDatabasePath()): MmdbLocator {
   return new MmdbLocator({
     resources: new ResourceRegistry(),
-    paths: [bundledDatabasePath()],
+    paths: [path],
     nets: [],
     timers: systemTimers,
     runJob: runJobInline,

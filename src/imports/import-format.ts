@@ -10,6 +10,8 @@ export interface ImportFile {
 export interface ImportOptions {
   /** Lower-case wire name of the zone; undefined = the files say it. */
   readonly zone: Uint8Array | undefined
+  /** Where an address is, such as `52.52,13.40`; '' = unknown. Undefined = no database is given. */
+  readonly locate?: ((address: string) => string) | undefined
 }
 
 /** A format that DNSRecords can be made from. */

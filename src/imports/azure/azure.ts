@@ -6,6 +6,7 @@ import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import type { ImportFormat } from '../import-format.ts'
 import { endpointDocument } from '../imported-endpoint.ts'
 import type { HealthCheckDocument, ImportedHosts } from '../imported-hosts.ts'
+import { parseJson } from '../parse-json.ts'
 import { type AzureEndpoint, type AzureProfile, readAzureProfiles } from './azure-profile.ts'
 import { locationOfAzureRegion } from './azure-regions.ts'
 
@@ -29,8 +30,9 @@ export const AZURE: ImportFormat = {
   files:
     'Traffic Manager profiles as JSON, of `az network traffic-manager profile list` or of a template',
   read: (files, hosts, { zone }) => {
-    const profiles = files.flatMap(({ name, octets }) => {
-      const found = readAzureProfiles(parse(octets.toString('utf8'), name), name)
+    const profiles = files.flatMap((file) => {
+      const { name } = file
+      const found = readAzureProfiles(parseJson(file), name)
       if (found.length > 0) return found
       throw new InputError({ file: name, line: 1 }, 'the file has no profile of Traffic Manager')
     })
@@ -38,16 +40,6 @@ export const AZURE: ImportFormat = {
     const imports = new ProfileImport(profiles, suffix, hosts)
     for (const profile of profiles) imports.add(profile)
   },
-}
-
-function parse(text: string, file: string): YamlValue {
-  try {
-    return JSON.parse(text) as YamlValue
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-    const reason = error.message.replace(/, "[\s\S]*$/, ' in JSON')
-    throw new InputError({ file, line: 1 }, reason)
-  }
 }
 
 class ProfileImport {

@@ -28,13 +28,15 @@ export interface LuaChoice {
   readonly isSticky: boolean
   /** Clients get the nearest target. PowerDNS looks up where its targets are. */
   readonly isNearest: boolean
+  /** How many targets an answer has at most; 0 = one draw. */
+  readonly answers: number
   /** What acts in another way in Sextant. */
   readonly notes: readonly string[]
 }
 
-type Targets = Pick<LuaChoice, 'targets' | 'isSticky' | 'isNearest' | 'notes'>
+type Targets = Pick<LuaChoice, 'targets' | 'isSticky' | 'isNearest' | 'answers' | 'notes'>
 
-const NO_TRAITS = { isSticky: false, isNearest: false, notes: [] } as const
+const NO_TRAITS = { isSticky: false, isNearest: false, answers: 0, notes: [] } as const
 
 /** Conditions by the name of their function, each with the geo code of an argument. */
 const CONDITIONS: ReadonlyMap<string, (text: string) => string> = new Map([
@@ -124,8 +126,7 @@ function targetsOf(value: LuaValue): Targets {
 function sampled(count: LuaValue, addresses: LuaValue | undefined): Targets {
   if (count.kind !== 'number' || addresses === undefined)
     throw new LuaFault('pickrandomsample without a number and a list')
-  const notes = [`pickrandomsample: set the annotation sextant.io/answers: "${count.number}"`]
-  return { ...NO_TRAITS, targets: evenly(scalarsOf(addresses)), notes }
+  return { ...NO_TRAITS, targets: evenly(scalarsOf(addresses)), answers: count.number }
 }
 
 /** ifportup(PORT, ADDRESSES, OPTIONS), ifurlup(URL, ADDRESSES, OPTIONS). */

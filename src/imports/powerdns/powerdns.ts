@@ -1,7 +1,7 @@
 import { RRType } from '../../dns/iana/index.ts'
 import { printType } from '../../dns/iana/types.ts'
 import { readZoneFiles, type ZoneRecord } from '../bind.ts'
-import type { ImportFormat } from '../import-format.ts'
+import type { ImportFormat, ImportOptions } from '../import-format.ts'
 import { endpointDocument } from '../imported-endpoint.ts'
 import type { ImportedHosts } from '../imported-hosts.ts'
 import { type LuaCheck, type LuaChoice, readChoices } from './lua-choice.ts'
@@ -16,13 +16,21 @@ export const POWERDNS: ImportFormat = {
     const visible = files.map((file) => ({ ...file, octets: hideLuaRecords(file.octets) }))
     readZoneFiles(visible, hosts, options, (record) => {
       if (record.type !== LUA_TYPE) return false
-      addLuaRecord(record, hosts)
+      addLuaRecord(record, hosts, options.locate)
       return true
     })
   },
 }
 
-function addLuaRecord(record: ZoneRecord, hosts: ImportedHosts): void {
+type Locate = ImportOptions['locate']
+
+/** `index`: its place among the choices of the script. `places`: where its targets are. */
+interface PlacedChoice extends LuaChoice {
+  readonly index: number
+  readonly places: ReadonlyMap<string, string>
+}
+
+function addLuaRecord(record: ZoneRecord, hosts: ImportedHosts, locate: Locate): void {
   const { rdata, place } = record
   const host = record.host.replace(/\.$/, '')
   const { type, script } = readLuaRecord(rdata)
@@ -30,7 +38,8 @@ function addLuaRecord(record: ZoneRecord, hosts: ImportedHosts): void {
   try {
     const choices = readChoices(parseLuaScript(script))
     for (const [i, choice] of choices.entries()) {
-      addChoice({ ...record, host }, type, choice, i, hosts)
+      const given = choice.isNearest ? placesOf(choice, locate) : new Map<string, string>()
+      addChoice({ ...record, host, type }, { ...choice, index: i, places: given }, hosts)
     }
     for (const note of choices.flatMap((choice) => choice.notes)) hosts.note(place, note)
     if (choices.length > 0 && choices.every(({ codes }) => codes.length > 0)) {
@@ -42,14 +51,21 @@ function addLuaRecord(record: ZoneRecord, hosts: ImportedHosts): void {
   }
 }
 
+/** Returns where the targets are, by target. */
+function placesOf({ targets }: LuaChoice, locate: Locate): ReadonlyMap<string, string> {
+  const found = targets
+    .flatMap((one) => one.targets)
+    .map((target) => [target, locate?.(target) ?? ''] as const)
+  return new Map(found.filter(([, location]) => location !== ''))
+}
+
+/** `type`: of the records that the script returns. */
 function addChoice(
-  { host, ttlSeconds, place }: ZoneRecord,
-  type: number,
-  choice: LuaChoice,
-  index: number,
+  { host, type, ttlSeconds, place }: ZoneRecord,
+  choice: PlacedChoice,
   hosts: ImportedHosts,
 ): void {
-  const { codes, check, isSticky, isNearest } = choice
+  const { codes, index, places, check, isSticky, isNearest, answers } = choice
   const isSteered = codes.length > 0 || index > 0 || choice.targets.length > 1
   for (const [i, { targets, weight }] of choice.targets.entries()) {
     const name = codes.length === 0 ? 'others' : codes.join('-')
@@ -59,13 +75,16 @@ function addChoice(
       setIdentifier: isSteered ? `${name}-${i + 1}` : '',
       geoCodes: codes,
       isDefault: index > 0 && codes.length === 0,
+      location: places.get(targets[0]!),
     }
     hosts.add(endpointDocument(endpoint), place)
   }
   if (isSticky) hosts.annotate(host, 'sextant.io/sticky', 'true', place)
-  if (isNearest) {
-    const message = 'PowerDNS looks up where its targets are: add the property location'
-    hosts.note(place, `${host}: ${message} to each endpoint`)
+  if (answers > 0) hosts.annotate(host, 'sextant.io/answers', String(answers), place)
+  const unplaced = choice.targets.filter(({ targets }) => !places.has(targets[0]!))
+  if (isNearest && unplaced.length > 0) {
+    const targets = unplaced.flatMap((one) => one.targets).join(', ')
+    hosts.note(place, `${host}: add the property location to ${targets}, or use --database FILE`)
   }
   if (check !== undefined) addCheck(host, check, place, hosts)
 }

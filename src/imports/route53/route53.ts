@@ -20,7 +20,7 @@ import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import type { ImportFile, ImportFormat } from '../import-format.ts'
 import { endpointDocument } from '../imported-endpoint.ts'
 import type { ImportedHosts } from '../imported-hosts.ts'
-import { parseJson } from '../parse-json.ts'
+import { parseJsonObject } from '../parse-json.ts'
 import { idOf, type Route53Check, readHealthCheck } from './health-checks.ts'
 import { type Routing, readRouting } from './steering.ts'
 import { decimalOf, nameOf } from './text.ts'
@@ -70,7 +70,7 @@ interface PlacedCheck {
 }
 
 function parseParts(file: ImportFile): Mapping {
-  const value = parseJson(file)
+  const value = parseJsonObject(file)
   if (Array.isArray(value[SETS]) || Array.isArray(value[CHECKS])) return value
   const message = `has neither ${SETS} nor ${CHECKS}: print them with aws route53 list-resource-record-sets --output json`
   throw new InputError({ file: file.name, line: 1 }, message)
