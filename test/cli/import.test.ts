@@ -1,6 +1,9 @@
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { runImport } from '../../src/cli/import.ts'
 import { scanImportArgs } from '../../src/cli/import-args.ts'
+import type { EndpointDocument, RecordDocument } from '../../src/records/record-document.ts'
+import { cityEntry, composeMmdb } from '../support/mmdb.ts'
 import { recordOutput } from '../support/recorded-output.ts'
 
 const ZONE =
@@ -78,4 +81,28 @@ t.test('invalid command lines and files', async (t) => {
 t.test('flags may come first', async (t) => {
   const { files, isStrict, output } = scanImportArgs(['--strict', '-o', 'json', 'bind', 'a', 'b'])
   t.strictSame([files, isStrict, output], [['a', 'b'], true, 'json'])
+})
+
+t.test('finds where targets are in a database', async (t) => {
+  const folder = t.testdir({
+    db: `${ZONE}near 60 LUA A "pickclosest({'192.0.2.1', '198.51.100.1'})"\n`,
+    'city.mmdb': Buffer.from(composeMmdb({ networks: { '192.0.2.0/24': cityEntry('GB', 'EU') } })),
+  })
+  const { output, printed, errors } = recordOutput(folder)
+  const argv = ['powerdns', join(folder, 'db'), '--database', join(folder, 'city.mmdb')]
+  t.equal(await runImport([...argv, '-o', 'json'], output), 0)
+  const { items } = JSON.parse(printed.join('\n'))
+  const { spec } = items.find((item: RecordDocument) => item.spec.rootHost.startsWith('near.'))
+  const properties = spec.endpoints.map((endpoint: EndpointDocument) => endpoint.providerSpecific)
+  const weight = { name: 'weight', value: '1' }
+  t.strictSame(properties, [[weight, { name: 'location', value: '52.2242,-0.1315' }], [weight]])
+  t.match(errors, [
+    /NS/,
+    /SOA/,
+    /:5: near\.example\.com: add the property location to 198\.51\.100\.1, or use/,
+  ])
+  const missing = recordOutput(folder)
+  const wrong = ['powerdns', join(folder, 'db'), '--database', join(folder, 'db')]
+  t.equal(await runImport(wrong, missing.output), 1)
+  t.equal(missing.errors.length, 1)
 })
