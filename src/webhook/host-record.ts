@@ -35,6 +35,10 @@ export interface RecordScope {
   readonly namespace: string
 }
 
+interface Refused {
+  readonly refused: FieldProblem
+}
+
 /** What external-dns stored for a host. */
 export interface HostEndpoints {
   readonly served: readonly ExternalEndpoint[]
@@ -84,60 +88,69 @@ export function changeEndpoints(before: HostEndpoints, { remove, put }: Changes)
 export function composeHostRecord(
   host: string,
   { served, registry }: HostEndpoints,
-  { owner, zones, namespace }: RecordScope,
+  scope: RecordScope,
   before: ApiObject | undefined,
-): { readonly record: ApiObject } | { readonly refused: FieldProblem } {
+): { readonly record: ApiObject } | Refused {
   const endpoints: EndpointDocument[] = []
   for (const endpoint of served) {
     const mapped = mapEndpoint(endpoint)
     if ('refused' in mapped) return mapped
     endpoints.push(mapped.document)
   }
-  const settings = settingsOf(endpoints)
-  const { [HEALTH_CHECK_KEY]: checkText, ...others } = settings
+  const { [HEALTH_CHECK_KEY]: checkText, ...settings } = settingsOf(endpoints)
   const healthCheck = checkText === undefined ? undefined : parseOneDocument(checkText)
   if (healthCheck instanceof YamlProblem) return refuse(`health-check: ${healthCheck.message}`)
-  const texts = registry.length === 0 ? undefined : printEndpoints(registry)
-  if (texts !== undefined && Buffer.byteLength(texts) > REGISTRY_OCTETS_MAX) {
+  const texts = registry.length === 0 ? '' : printEndpoints(registry)
+  if (Buffer.byteLength(texts) > REGISTRY_OCTETS_MAX) {
     return refuse(`texts of the TXT registry have more than ${REGISTRY_OCTETS_MAX} octets`)
   }
-  const zone = longestZone(host, zones)
-  const metadata = metadataOf(before)
-  const kept = withoutSettings(metadata.annotations, before)
-  const spec = isObject(before?.spec) ? before.spec : {}
-  const { healthCheck: _, ...keptSpec } = spec
+  const { healthCheck: _, ...spec } = isObject(before?.spec) ? before.spec : {}
   const record: ApiObject = {
     ...before,
     apiVersion: API_VERSION,
     kind: 'DNSRecord',
-    metadata: {
-      ...metadata,
-      name: nameOfHost(host, owner),
-      namespace,
-      labels: {
-        ...(isObject(metadata.labels) ? metadata.labels : {}),
-        ...MANAGED_BY,
-        [OWNER_LABEL]: owner,
-        ...(zone === undefined ? {} : { [ZONE_LABEL]: zone }),
-      },
-      annotations: {
-        ...kept,
-        ...prefixed(others),
-        ...(texts === undefined ? {} : { [REGISTRY_ANNOTATION]: texts }),
-      },
-    },
+    metadata: composeMetadata(host, scope, before, {
+      ...prefixed(settings),
+      ...(texts === '' ? {} : { [REGISTRY_ANNOTATION]: texts }),
+    }),
     spec: {
-      ...keptSpec,
+      ...spec,
       rootHost: host,
-      endpoints: endpoints.map((endpoint) => ({ ...endpoint, targets: [...endpoint.targets] })),
+      endpoints: endpoints.map((endpoint) => ({ ...endpoint })),
       ...(healthCheck === undefined ? {} : { healthCheck }),
-    } as ApiObject,
+    },
   }
+  return checkRecord(record)
+}
+
+function checkRecord(record: ApiObject): { readonly record: ApiObject } | Refused {
   const checked = validateResource(record, SERVED)
   if (checked.kind === 'refused') return { refused: checked.problem }
   // It names a command of the Corefile, which authors of Services may not choose.
   const isCommand = checked.kind === 'record' && checked.record.healthCheck?.protocol === 'EXEC'
   return isCommand ? refuse('health-check: protocol EXEC is not possible') : { record }
+}
+
+function composeMetadata(
+  host: string,
+  { owner, zones, namespace }: RecordScope,
+  before: ApiObject | undefined,
+  annotations: ApiObject,
+): ApiObject {
+  const metadata = metadataOf(before)
+  const zone = longestZone(host, zones)
+  return {
+    ...metadata,
+    name: nameOfHost(host, owner),
+    namespace,
+    labels: {
+      ...(isObject(metadata.labels) ? metadata.labels : {}),
+      ...MANAGED_BY,
+      [OWNER_LABEL]: owner,
+      ...(zone === undefined ? {} : { [ZONE_LABEL]: zone }),
+    },
+    annotations: { ...annotationsOfOthers(before), ...annotations },
+  }
 }
 
 /** Returns the longest of the zones that has the host; undefined = none. */
@@ -146,7 +159,7 @@ export function longestZone(host: string, zones: readonly string[]): string | un
   return having.sort((a, b) => b.length - a.length)[0]
 }
 
-function refuse(message: string): { readonly refused: FieldProblem } {
+function refuse(message: string): Refused {
   return { refused: { path: [], message } }
 }
 
@@ -195,20 +208,19 @@ function prefixed(settings: Readonly<Record<string, string>>): Record<string, st
 }
 
 /** The annotations that others made, such as a drain by hand. */
-function withoutSettings(annotations: unknown, before: ApiObject | undefined): ApiObject {
-  const endpoints = before === undefined ? [] : readHostRecord(before).served
+function annotationsOfOthers(before: ApiObject | undefined): ApiObject {
+  if (before === undefined) return {}
+  const { served } = readHostRecord(before)
   const ours = prefixed(
     settingsOf(
-      endpoints.map(({ properties, ...rest }) => {
-        return { ...rest, providerSpecific: properties }
-      }),
+      served.map(({ properties, ...rest }) => ({ ...rest, providerSpecific: properties })),
     ),
   )
-  const all = (annotations ?? {}) as ApiObject
+  const { annotations } = metadataOf(before)
+  const isOther = (name: string): boolean =>
+    name !== REGISTRY_ANNOTATION && !Object.hasOwn(ours, name)
   return Object.fromEntries(
-    Object.entries(all).filter(
-      ([name]) => name !== REGISTRY_ANNOTATION && !Object.hasOwn(ours, name),
-    ),
+    Object.entries(isObject(annotations) ? annotations : {}).filter(([name]) => isOther(name)),
   )
 }
 

@@ -14,6 +14,7 @@ import { scanOperatorArgs } from '../../src/cli/operator-args.ts'
 import { scanQueryArgs } from '../../src/cli/query-args.ts'
 import { scanServeArgs } from '../../src/cli/serve-args.ts'
 import { scanStatusArgs } from '../../src/cli/status-args.ts'
+import { scanWebhookArgs } from '../../src/cli/webhook-args.ts'
 import { scanWhatIfArgs } from '../../src/cli/what-if-args.ts'
 
 const RECORDS = `${t.testdir({ records: 'kind: List\n' })}/records`
@@ -41,7 +42,8 @@ const VALUES = new Map(
   --ovn-nb-server-name x | --ovn-owner o | --ovn-families ipv4 | --dns-environment resolv.conf
   --dns-service-name n | --dns-config-file f | --ip-expiration-period 5m | --next-sync-period 60
   --minimum-sync-period 60 | --max-concurrent-reconciles 2 | --zap-log-level debug
-  --trace-otlp h:1 | FILE... f | --zone z | --namespace x
+  --trace-otlp h:1 | FILE... f | --zone z | --namespace x | --zones b.example | --exclude c.example | --owner o
+  --bind-address :1
   --zap-encoder json | --zap-stacktrace-level error | --zap-time-encoding epoch
   `
     .trim()
@@ -104,6 +106,7 @@ const SCANS: Readonly<Record<string, Command>> = {
       [OF_EGRESS, '--controllers=ovn,fqdnnetworkpolicy'],
     ],
   },
+  webhook: { scan: (argv) => scanWebhookArgs(argv, {}), besides: [['', '--zones=a.example']] },
   node: { scan: scanNodeArgs, besides: [['--conf'], ['', '--cluster=::/0']] },
   fqdn: {
     scan: scanFqdnArgs,

@@ -210,14 +210,19 @@ t.test('a health check is that of the record', async (t) => {
 })
 
 t.test('an alias is a CNAME for external-dns', async (t) => {
-  const { provider } = openSite()
+  const { provider, records } = openSite()
   const alias = endpoint({
-    dnsName: 'shop.example.org',
+    dnsName: 'example.org',
     recordType: 'CNAME',
     targets: ['lb.example.net'],
-    providerSpecific: [{ name: 'alias', value: 'false' }],
+    providerSpecific: [{ name: 'alias', value: 'true' }],
   })
-  t.same(await provider.adjust([alias]), [{ ...alias, properties: [] }])
+  t.same(await provider.adjust([alias]), [alias])
+  t.match(await provider.apply({ remove: [], put: [alias] }), { written: 1 })
+  t.match(records()[0]?.spec.endpoints, [{ recordType: 'ALIAS', targets: ['lb.example.net'] }])
+  t.same(await provider.records(), [alias])
+  const plain = { ...alias, properties: [{ name: 'alias', value: 'false' }] }
+  t.same(await provider.adjust([plain]), [{ ...alias, properties: [] }])
 })
 
 t.test('a registry that is too large is refused', async (t) => {
