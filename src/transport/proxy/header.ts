@@ -45,7 +45,9 @@ export class ProxyHeader {
   /** Family of the client's address; 0 = the header has none: LOCAL, UNKNOWN, or not an IP address. */
   family = 0
   /** As `Query.peerAddress`. */
-  readonly address: Uint8Array = new Uint8Array(16)
+  readonly address: Uint8Array = new Uint8Array(new ArrayBuffer(16))
+  /** The same, by four octets. */
+  readonly #words: Int32Array = new Int32Array(this.address.buffer)
   port = 0
   /** Offset of the TLVs in the octets that were read. */
   tlvsAt = 0
@@ -131,9 +133,9 @@ export class ProxyHeader {
 
   /** Makes the client of the header the peer of `query`. `octets`: those that were read. @hot */
   describe(query: Query, octets: Uint8Array): void {
-    const { address } = this
-    const { peerAddress } = query
-    for (let i = 0; i < 16; i++) peerAddress[i] = address[i]!
+    const words = this.#words
+    const { peerWords } = query
+    for (let i = 0; i < 4; i++) peerWords[i] = words[i]!
     query.peerFamily = this.family
     query.peerPort = this.port
     query.proxyTlvs = octets
