@@ -201,7 +201,13 @@ function startExternalDns(
   return startProgram(t, [
     externalDnsBinary(),
     ...['--provider=webhook', `--webhook-provider-url=http://localhost:${port}`],
-    ...['--source=service', '--source=ingress', '--source=crd', '--policy=sync', '--interval=300ms'],
+    ...[
+      '--source=service',
+      '--source=ingress',
+      '--source=crd',
+      '--policy=sync',
+      '--interval=300ms',
+    ],
     ...[
       `--registry=${registry}`,
       '--txt-owner-id=default',
