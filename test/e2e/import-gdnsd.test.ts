@@ -14,6 +14,8 @@ import { layFiles, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
+// Long: it starts gdnsd and Sextant, and sends thousands of queries.
+
 /** Enough to see both of two answers, except once in 10^9 times. */
 const DRAWS = 32
 const CLIENTS = ['198.51.100.0/24', '203.0.113.0/25', '203.0.113.128/25', '192.0.2.0/24']

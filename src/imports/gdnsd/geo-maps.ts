@@ -4,7 +4,7 @@ import type { NetClasses } from '../net-classes.ts'
 import { hashAt, textAt, textsOf, type Vscf, type VscfHash } from './vscf.ts'
 
 /** Datacenters in order of preference; `auto` = by distance. */
-export type Preference = readonly string[] | 'auto'
+type Preference = readonly string[] | 'auto'
 
 /** A map of the plugin geoip. */
 export interface GeoMap {

@@ -26,7 +26,7 @@ export class ResourceFault extends Error {
 }
 
 /** What a resource becomes, besides its stages. */
-export interface ResourceNotes {
+interface ResourceNotes {
   note(line: number, message: string): void
   /** The service types that monitor the resource, the innermost first. */
   monitor(serviceTypes: readonly string[], line: number): void

@@ -2,7 +2,7 @@ import type { HealthCheckDocument } from '../imported-hosts.ts'
 import { hashAt, textAt, textsOf, type VscfHash } from './vscf.ts'
 
 /** What a service type of gdnsd becomes. */
-export interface Monitoring {
+interface Monitoring {
   /** Undefined = there is no health check. */
   readonly check: HealthCheckDocument | undefined
   readonly notes: readonly string[]

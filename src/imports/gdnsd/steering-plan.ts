@@ -6,7 +6,7 @@ import type { Group, Stage } from './resources.ts'
 export type StageList = readonly string[]
 
 /** Which clients get which stages of a host. */
-export interface SteeringPlan {
+interface SteeringPlan {
   readonly host: string
   readonly ttlSeconds: number
   readonly place: string
