@@ -248,7 +248,8 @@ function printDrop(
   if (drop.kind !== 'cname' && drop.kind !== 'contradicted') return ''
   const isRival = (one: Contribution): boolean =>
     one.place === drop.by && one.endpoint !== endpoint && isInWay(endpoint, one.endpoint, drop.kind)
-  const rival = all.find(isRival)
+  const rivals = all.filter(isRival)
+  const rival = rivals.find((one) => one.endpoint.type === endpoint.type) ?? rivals[0]
   if (rival === undefined || rival.key === DEFAULT_KEY)
     return `${at}: a CNAME cannot be beside the SOA of the zone; use A or AAAA`
   const holder =
@@ -264,7 +265,7 @@ function printDrop(
 function isInWay(endpoint: Endpoint, other: Endpoint, kind: 'cname' | 'contradicted'): boolean {
   return kind === 'cname'
     ? other.type !== endpoint.type
-    : other.type === endpoint.type && other.setIdentifier === endpoint.setIdentifier
+    : other.setIdentifier === endpoint.setIdentifier
 }
 
 /** `A 192.0.2.1, 192.0.2.2`. */

@@ -17,6 +17,7 @@ import { NO_SETTINGS, type OwnerSettings, settleSettings } from './owner-setting
 import { settlePoints } from './point-sets.ts'
 import { type Conflict, conflictAt } from './record-conflicts.ts'
 import { settleCnames } from './settle-cnames.ts'
+import { settleIdentifiers } from './settle-identifiers.ts'
 import { settleTtl } from './settle-ttl.ts'
 import { equalRdata, indexTargets, isDrained, isTargetOut } from './target-indexes.ts'
 
@@ -49,8 +50,8 @@ const EMPTY_SET: OwnerSet = {
  *
  * - CNAME beside other types: the type of the first contribution is served. At an apex, the CNAME is
  *   always removed.
- * - Equal endpoints are merged. If a site has different contents of a set identifier, the first one is
- *   served. Endpoints of different sites may have the same set identifier.
+ * - Equal endpoints are merged. If a site has different contents of a set identifier, those of the first record
+ *   are served, of all types. Endpoints of different sites may have the same set identifier.
  * - An ALIAS endpoint is not served. The endpoints with its addresses are others (`aliasOf`).
  * - The lowest TTL applies to all endpoints.
  * - A setting is that of the first record that has it, else the zone's.
@@ -67,7 +68,8 @@ export function buildOwnerSets(
     conflicts.push(...findOutsideConflicts(owner, contributions, apex))
     return []
   }
-  const settled = settleCnames(owner, contributions, options, conflicts)
+  const alone = settleCnames(owner, contributions, options, conflicts)
+  const settled = settleIdentifiers(owner, alone, options, conflicts)
   const settings = settleSettings(owner, settled, options.settings ?? NO_SETTINGS, conflicts)
   noteUnknown(owner, settled, settings, conflicts)
   const allowed = withoutAliases(settled, report)

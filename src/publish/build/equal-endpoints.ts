@@ -28,7 +28,10 @@ export function mergeEqual(
     const namesake = chosen.get(nameOf(member))
     if (namesake !== undefined && contents[namesake] !== content) {
       const first = members[namesake]!
-      conflicts.push({ ...conflictAt(member, describe(label(), first, member)), isFault: true })
+      conflicts.push({
+        ...conflictAt(member, describeContradiction(label(), first, member)),
+        isFault: true,
+      })
       report?.dropped(member, { kind: 'contradicted', by: first.place })
       continue
     }
@@ -62,7 +65,7 @@ function chooseContents(
 }
 
 /** Returns the set identifier with the site; '' = there is no identifier. */
-function nameOf({ endpoint: { setIdentifier }, site }: Contribution): string {
+export function nameOf({ endpoint: { setIdentifier }, site }: Contribution): string {
   return setIdentifier === '' ? '' : JSON.stringify([setIdentifier, site])
 }
 
@@ -88,7 +91,12 @@ export function findNamesakes(
   return namesakes ?? NONE
 }
 
-function describe(label: string, first: Contribution, other: Contribution): string {
+/** Says that one set identifier names two endpoints. */
+export function describeContradiction(
+  label: string,
+  first: Contribution,
+  other: Contribution,
+): string {
   const [what, one, second] = difference(first.endpoint, other.endpoint)
   const id = JSON.stringify(first.endpoint.setIdentifier)
   const values = contrast([`${what} ${one}`, first], [second, other])

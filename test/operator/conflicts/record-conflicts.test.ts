@@ -131,6 +131,23 @@ t.test('a CNAME at the apex of the zone is not served', async (t) => {
   )
 })
 
+t.test('a record that loses a set identifier loses it for all types', async (t) => {
+  const named = (recordType: string, target: string): ApiObject => {
+    return { ...A, recordType, targets: [target], setIdentifier: 'one' }
+  }
+  const fixture = new OperatorFixture()
+  record(fixture, { endpoints: [named('A', '192.0.2.1')] })
+  const endpoints = [named('A', '192.0.2.2'), named('AAAA', '2001:db8::2'), API]
+  record(fixture, { endpoints, second: 1, name: 'second' })
+  await settle(fixture)
+  const has = 'a/first, which takes precedence, has A 192.0.2.1 with the same set identifier "one"'
+  const text = condition(fixture, 'second', 'EndpointsServed')
+  for (const own of ['A 192.0.2.2', 'AAAA 2001:db8::2']) {
+    t.match(text, `${WWW} ${own} of a/second is not served: ${has}; change one of the two`)
+  }
+  t.strictSame(published(fixture, 'second'), [`api.${HOST} A`])
+})
+
 t.test('one set identifier with two contents', async (t) => {
   const weighted = (target: string, location: string): ApiObject => ({
     ...A,

@@ -84,6 +84,23 @@ const CONFLICTS: readonly Conflict[] = [
       /set identifier "eu" with targets 192.0.2.1 \(n\/a\) and 192.0.2.2 \(n\/b\): the first is served, because an identifier names one endpoint; give each/,
   },
   {
+    name: 'of a record that loses a set identifier, no type is served',
+    given: [
+      { name: 'a', endpoints: ['x.k.example.com A 192.0.2.1 id=eu'] },
+      {
+        name: 'b',
+        endpoints: [
+          'x.k.example.com AAAA 2001:db8::2 id=eu',
+          'x.k.example.com A 192.0.2.2 id=eu ttl=5',
+          'x.k.example.com A 192.0.2.3 id=us',
+        ],
+      },
+      { name: 'c', endpoints: ['x.k.example.com AAAA 2001:db8::3 id=eu'] },
+    ],
+    sets: { [`${X} A`]: ['192.0.2.1', '192.0.2.3'], [`${X} AAAA`]: ['2001:db8::3'] },
+    warning: /set identifier "eu" with targets 192.0.2.1 \(n\/a\) and 192.0.2.2 \(n\/b\)/,
+  },
+  {
     name: 'equal endpoints of two records are one, without a warning',
     given: [
       { name: 'a', endpoints: ['x.k.example.com A 192.0.2.1 id=eu weight=1'] },
