@@ -214,7 +214,7 @@ export class SourcesSession implements ControllerSession {
     const byObject = groupBy(problems, (problem) => `${id} ${printObject(problem.of)}`)
     for (const thing of before) if (!byObject.has(thing)) this.#reports.set(thing, undefined)
     for (const [thing, found] of byObject) {
-      const reason = records === undefined ? 'InvalidObject' : 'PartIgnored'
+      const reason = records === undefined ? 'ObjectNotUsed' : 'PartIgnored'
       this.#reports.set(thing, { of: found[0]!.of, reason, notes: found.map(printProblem) })
     }
     if (byObject.size === 0) this.#problems.delete(id)

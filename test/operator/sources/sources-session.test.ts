@@ -217,7 +217,7 @@ t.test('an invalid object keeps its last good state, also after a restart', asyn
   spoil('no hosts')
   await bench.settle()
   t.strictSame(bench.records, [`a ${HOST} 192.0.2.1`])
-  t.strictSame(bench.events, ['one InvalidObject'])
+  t.strictSame(bench.events, ['one ObjectNotUsed'])
   t.match(bench.lines.join('\n'), 'Widget a/one: spec.note: no hosts')
 
   await bench.stop()
