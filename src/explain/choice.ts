@@ -49,15 +49,13 @@ export function joinChoice(
 ): JoinedChoice | undefined {
   if (set === undefined || set.candidates.length === 0) return undefined
   const reported = reportTiers(set.candidates, type, set)
-  const { steering, tier } = traced
+  const { steering, tier, sticky } = traced
   if (steering.tiers.length !== reported.keys.length + 1) return undefined
   const taken = steering.tiers[tier]!
-  const answers = steering.answers[tier]!
   const members = reported.outcomes.get(tier) ?? []
   if (!areMembers(taken, members)) return undefined
   const indexes = indexesOf(endpoints)
   const indexOf = ({ rdataIndexes }: Candidate): number => indexes.get(rdataIndexes) ?? -1
-  const { sticky } = traced
   const ranks =
     sticky === undefined
       ? undefined
@@ -96,17 +94,13 @@ export function joinChoice(
   const rungs = composeRungs(parts)
   const decided = rungs.findIndex(({ outcome }) => outcome === 'decided')
   const shares = new Map(rungs[decided]!.candidates.map(({ endpoint, share }) => [endpoint, share]))
-  const [draw] = traced.draws
   const picked = outcomesOf(traced)
-  const explainPick = (outcome: number, i: number): ExplainedPick => {
-    return { endpoint: indexOf(members[outcome]![0]!), draw: explainDraw(traced.draws[i]) }
-  }
   return {
     choice: {
       rungs,
       decided,
-      draw: explainDraw(draw),
-      picks: answers > 1 ? picked.map(explainPick) : undefined,
+      draw: explainDraw(traced.draws[0]),
+      picks: picked.length > 1 ? picked.map(explainPick(traced, members, indexOf)) : undefined,
       isSticky: sticky !== undefined,
       stickyPrefix: sticky === undefined ? undefined : printPrefix(sticky.prefix),
       failover: explainList(reported.lists.get(tier), traced),
@@ -156,6 +150,17 @@ function areMembers(outcomes: Tier, members: readonly (readonly Candidate[])[]):
       return rdataIndexes.every((index) => served.has(index))
     })
   )
+}
+
+/** Returns the function that explains the outcome `i` of several. */
+function explainPick(
+  { draws }: TracedChoice,
+  members: readonly (readonly Candidate[])[],
+  indexOf: (candidate: Candidate) => number,
+): (outcome: number, i: number) => ExplainedPick {
+  return (outcome, i) => {
+    return { endpoint: indexOf(members[outcome]![0]!), draw: explainDraw(draws[i]) }
+  }
 }
 
 function explainDraw(draw: TracedChoice['draws'][number] | undefined): ExplainedDraw | undefined {

@@ -16,8 +16,9 @@ interface StickyTier {
 
 /**
  * Returns the rank of each outcome of a tier: 1 serves the client (with `answers`, the first ranks), and each
- * other one serves once those of lower ranks are drained or down. Outcomes that serve together then have the same rank. Undefined = the
- * order is not known, because a shift changes the weights of the others when an endpoint leaves.
+ * other one serves once those of lower ranks are drained or down. Outcomes that serve together then have the same
+ * rank. Undefined = the order is not known, because a shift changes the weights of the others when an endpoint
+ * leaves.
  */
 export function ranksOf(
   { outcomes }: StickyOrder,

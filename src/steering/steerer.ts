@@ -86,7 +86,7 @@ export class GeoWeightSteerer implements Steerer {
     return picked
   }
 
-  /** Picks the outcomes of a tier for an answer of several. The first one counts, so that counts follow the weights. @hot */
+  /** Picks several outcomes of a tier. The first one counts, so that counts follow the weights. @hot */
   #pickSeveral(words: Uint32Array, tier: number, query: Query, response: Response): void {
     const head = words[tier]!
     const count = head & OUTCOME_COUNT_MASK

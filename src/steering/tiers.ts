@@ -240,7 +240,10 @@ function unite(members: readonly Candidate[]): TierOutcome {
   }
 }
 
-/** True for types whose sets without weights may be served in part: others, such as NS, MX or CAA, mean something as a whole. */
+/**
+ * True for types whose sets without weights may be served in part. Others, such as NS, MX or CAA, mean
+ * something as a whole.
+ */
 export function isAddress(type: number): boolean {
   return type === RRType.A || type === RRType.AAAA
 }
