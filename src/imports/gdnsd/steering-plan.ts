@@ -24,6 +24,31 @@ const FAILOVER = 'sextant.io/failover'
 /** Adds the endpoints of a host, and its failover list. */
 export function addPlan(plan: SteeringPlan, hosts: ImportedHosts): void {
   const { host, place, stages, byDefault, lists, locations } = plan
+  const codes = codesOfStages(plan, hosts)
+  const used = new Set([byDefault, ...lists.values(), [...locations.keys()]].flat())
+  const isPair = isStandbyPair(plan)
+  const entries = new Map<string, string>()
+  for (const [name, stage] of stages) {
+    if (!used.has(name)) continue
+    const own = codes.get(name)!
+    const isFirst = byDefault[0] === name
+    const isIdle = own.length === 0 && !isFirst && !locations.has(name)
+    const isLone = isIdle && hasLoneGroups(stage.groups)
+    if (isIdle && !isLone) own.push(addFallbackCode(plan, name, hosts))
+    const isDefault = isFirst && !isPair
+    entries.set(name, own[0] ?? (isDefault ? '*' : name))
+    addClients(plan, stage, { geoCodes: own, isDefault, isLone }, hosts)
+  }
+  noteTypes(plan, used, hosts)
+  const lines = isPair ? [] : failoverLines(plan, entries)
+  if (lines.length > 0) hosts.annotate(host, FAILOVER, lines.join('\n'), place)
+}
+
+/** Returns the geo codes whose lists begin with each stage. */
+function codesOfStages(
+  { place, stages, lists }: SteeringPlan,
+  hosts: ImportedHosts,
+): ReadonlyMap<string, string[]> {
   const codes = new Map<string, string[]>([...stages.keys()].map((name) => [name, []]))
   for (const [code, list] of lists) {
     const [first] = list
@@ -31,35 +56,37 @@ export function addPlan(plan: SteeringPlan, hosts: ImportedHosts): void {
       hosts.note(place, `clients of ${code} get an empty answer in gdnsd, here the default`)
     else codes.get(first)?.push(code)
   }
-  const used = new Set([byDefault, ...lists.values(), [...locations.keys()]].flat())
-  const entries = new Map<string, string>()
-  const isPair = isStandbyPair(plan)
-  for (const [name, stage] of stages) {
-    if (!used.has(name)) continue
-    const own = codes.get(name)!
-    const isDefault = byDefault[0] === name && !isPair
-    const location = locations.get(name)
-    const isIdle = own.length === 0 && byDefault[0] !== name && location === undefined
-    const isLone = isIdle && hasLoneGroups(stage.groups)
-    if (isIdle && !isLone) {
-      own.push(
-        `${FALLBACK_CODE}${name
-          .toUpperCase()
-          .replace(/[^0-9A-Z_-]/g, '-')
-          .slice(0, 50)}`,
-      )
-      hosts.note(place, `${host}: no client has geo code ${own[0]}: only failover lists name it`)
-    }
-    entries.set(name, own[0] ?? (isDefault ? '*' : name))
-    const isManual = location === undefined
-    if (isManual || own.length > 0)
-      addStage(plan, stage, { geoCodes: own, isDefault: isDefault && isManual, isLone }, hosts)
-    if (!isManual)
-      addStage(plan, stage, { isDefault, location, suffix: own.length > 0 ? '-auto' : '' }, hosts)
+  return codes
+}
+
+/** Returns the code of a custom net without networks, by which only failover lists find the stage. */
+function addFallbackCode(
+  { host, place }: SteeringPlan,
+  name: string,
+  hosts: ImportedHosts,
+): string {
+  const label = name.toUpperCase().replace(/[^0-9A-Z_-]/g, '-')
+  const code = FALLBACK_CODE + label.slice(0, 50)
+  hosts.note(place, `${host}: no client has geo code ${code}: only failover lists name it`)
+  return code
+}
+
+/** A stage with a location and geo codes becomes two endpoints: clients of its codes do not choose by distance. */
+function addClients(
+  plan: SteeringPlan,
+  stage: Stage,
+  clients: StageClients & { readonly geoCodes: readonly string[] },
+  hosts: ImportedHosts,
+): void {
+  const { geoCodes, isDefault } = clients
+  const location = plan.locations.get(stage.name)
+  if (location === undefined) {
+    addStage(plan, stage, clients, hosts)
+    return
   }
-  noteTypes(plan, used, hosts)
-  const lines = isPair ? [] : failoverLines(plan, entries)
-  if (lines.length > 0) hosts.annotate(host, FAILOVER, lines.join('\n'), place)
+  const suffix = geoCodes.length > 0 ? '-auto' : ''
+  if (suffix !== '') addStage(plan, stage, { ...clients, isDefault: false }, hosts)
+  addStage(plan, stage, { isDefault, location, suffix }, hosts)
 }
 
 interface StageClients {
