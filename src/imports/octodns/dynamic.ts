@@ -39,8 +39,8 @@ export interface Pool {
 }
 
 /**
- * Reads `dynamic` of a record: its pools, by name, with the rules applied. The first rule that matches a client decides,
- * and octoDNS demands the most specific one first: that is the order of the GEO ladder. Throws RefusedError.
+ * Reads `dynamic` of a record: its pools, by name, with the rules applied. The first rule that matches a client
+ * decides, and octoDNS demands the most specific one first: that is the order of the GEO ladder. Throws RefusedError.
  */
 export function readDynamic(
   dynamic: Mapping,
