@@ -36,6 +36,9 @@ const STEADY_MS = 10_000
 const EARLY_MS = 5000
 const RETRY_AFTER_SECONDS_MAX = 60
 
+/** The kinds that are followed and have no namespace. */
+const WITHOUT_NAMESPACE: ReadonlySet<string> = new Set(['namespaces', 'nodes'])
+
 /** The API's error for a resource version that it has not reached yet. */
 const TOO_LARGE = /Too large resource version/
 
@@ -149,8 +152,7 @@ export class ListWatch {
   /** `dnsrecords in namespace a`. */
   get what(): string {
     const { resource, namespace } = this.#options
-    // The only kind that is followed and has no namespace.
-    if (resource.plural === 'namespaces') return resource.plural
+    if (WITHOUT_NAMESPACE.has(resource.plural)) return resource.plural
     return `${resource.plural} in ${namespace === '' ? 'all namespaces' : `namespace ${namespace}`}`
   }
 

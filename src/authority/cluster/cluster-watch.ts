@@ -8,7 +8,7 @@ import type { ApiClient, ApiResource } from '../../kube/api.ts'
 import { ListWatch } from '../../kube/list-watch.ts'
 import { splitKey } from '../../kube/object-key.ts'
 import { ObjectSink } from '../../kube/object-sink.ts'
-import { type ClusterChanges, type ObjectKind, ObjectStore } from './object-store.ts'
+import { type ClusterChanges, type FollowedPlural, ObjectStore } from './object-store.ts'
 import { type EndpointsTrigger, triggerOf } from './packed.ts'
 
 /** Which objects of a cluster are read. */
@@ -41,7 +41,7 @@ type ApplyChanges = (
   triggers: readonly EndpointsTrigger[],
 ) => Promise<void>
 
-const RESOURCES: Readonly<Record<ObjectKind, ApiResource>> = {
+const RESOURCES: Readonly<Record<FollowedPlural, ApiResource>> = {
   namespaces: { group: '', version: 'v1', plural: 'namespaces' },
   services: { group: '', version: 'v1', plural: 'services' },
   endpointslices: { group: 'discovery.k8s.io', version: 'v1', plural: 'endpointslices' },
@@ -79,7 +79,7 @@ export class ClusterWatch {
     this.#options = options
     this.#guarded = guarding(options.log, 'Applying changes of the cluster')
     this.#store = new ObjectStore(new Set(namespaces))
-    const kinds: ObjectKind[] = ['services']
+    const kinds: FollowedPlural[] = ['services']
     if (readsEndpoints) kinds.push('endpointslices')
     if (readsPods) kinds.push('pods')
     const scopes = namespaces.length === 0 ? [''] : [...new Set(namespaces)]
@@ -135,7 +135,7 @@ export class ClusterWatch {
     return this.#watches.every(({ isSynced }) => isSynced)
   }
 
-  #watch(plural: ObjectKind, namespace: string, labelSelector: string): ListWatch {
+  #watch(plural: FollowedPlural, namespace: string, labelSelector: string): ListWatch {
     return new ListWatch({
       ...this.#options,
       resource: RESOURCES[plural],

@@ -4,7 +4,7 @@ import type { ServiceState } from './endpoints.ts'
 import { packService, packSlice, podAddresses, serviceOfSlice, unpackService } from './packed.ts'
 
 /** The kinds that are read, by their plural in the API. */
-export type ObjectKind = 'namespaces' | 'services' | 'endpointslices' | 'pods'
+export type FollowedPlural = 'namespaces' | 'services' | 'endpointslices' | 'pods'
 
 /** Identifies an object; `namespace` is '' for a Namespace. */
 interface ObjectName {
@@ -80,7 +80,7 @@ export class ObjectStore {
   }
 
   /** Applies the current state of an object. */
-  put(plural: ObjectKind, object: ApiObject): void {
+  put(plural: FollowedPlural, object: ApiObject): void {
     const { namespace, name } = splitKey(keyOf(object))
     if (plural === 'namespaces') this.#expose(name, true)
     else if (plural === 'services') this.#putService(namespace, name, packService(object))
@@ -88,7 +88,7 @@ export class ObjectStore {
     else this.#putPod(namespace, name, podAddresses(object))
   }
 
-  remove(plural: ObjectKind, { namespace, name }: ObjectName): void {
+  remove(plural: FollowedPlural, { namespace, name }: ObjectName): void {
     if (plural === 'namespaces') this.#expose(name, false)
     else if (plural === 'services') this.#putService(namespace, name, '')
     else if (plural === 'endpointslices') this.#removeSlice(namespace, name)
@@ -96,7 +96,7 @@ export class ObjectStore {
   }
 
   /** Yields the keys of the known objects of a kind in `namespace`; '' = in all namespaces. */
-  *keys(plural: ObjectKind, namespace: string): Generator<string> {
+  *keys(plural: FollowedPlural, namespace: string): Generator<string> {
     for (const [key, objects] of this.#namespaces) {
       if (plural === 'namespaces') {
         if (objects.isExposed) yield key

@@ -23,15 +23,18 @@ export interface ReportedSection extends ParentSection {
   readonly reason: string
 }
 
-export type ConditionStatus = 'True' | 'False' | 'Unknown'
+type ConditionStatus = 'True' | 'False' | 'Unknown'
 
-export interface Condition {
+export interface ObjectCondition {
   readonly status: ConditionStatus
   readonly message: string
 }
 
 /** Returns a condition of a status; undefined = it is missing. */
-export function findCondition(status: JsonValue | undefined, type: string): Condition | undefined {
+export function findCondition(
+  status: JsonValue | undefined,
+  type: string,
+): ObjectCondition | undefined {
   const found = itemsOf(status, 'conditions').find((one) => textOf(one, 'type') === type)
   if (found === undefined) return undefined
   const status_ = textOf(found, 'status')

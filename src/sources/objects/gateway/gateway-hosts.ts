@@ -4,11 +4,11 @@ import { makeHost } from './host-document.ts'
 import { intersectHosts } from './host-names.ts'
 import { isAttached } from './listeners.ts'
 import type { Gateway, Parent } from './parents.ts'
-import type { Route } from './route.ts'
+import type { GatewayRoute } from './route.ts'
 
 /** A route with a host name, at one or several parents. */
 interface HostRoute {
-  readonly route: Route
+  readonly route: GatewayRoute
   readonly parents: Set<Parent>
 }
 
@@ -48,7 +48,7 @@ export class GatewayHosts {
   }
 
   /** Attaches a route again; undefined = it was removed. */
-  attach(id: string, route: Route | undefined): void {
+  attach(id: string, route: GatewayRoute | undefined): void {
     for (const host of this.#attached.get(id)?.hosts.keys() ?? []) {
       const routes = this.#byHost.get(host)
       routes?.delete(id)
@@ -106,7 +106,7 @@ export class GatewayHosts {
     replace(this.#hostProblems, host, noted)
   }
 
-  #attachmentOf(route: Route): Attachment {
+  #attachmentOf(route: GatewayRoute): Attachment {
     const hosts = new Map<string, HostRoute>()
     const problems: ObjectProblem[] = []
     for (const [index, section] of route.reported.entries()) {
@@ -142,13 +142,13 @@ function targetsOf(parent: Parent, gateway: Gateway): readonly string[] {
 }
 
 /** Older routes come first. */
-function compareRoutes(a: Route, b: Route): number {
+function compareRoutes(a: GatewayRoute, b: GatewayRoute): number {
   const [one, other] = [sortKeyOf(a), sortKeyOf(b)]
   if (one === other) return 0
   return one < other ? -1 : 1
 }
 
-function sortKeyOf({ created, of }: Route): string {
+function sortKeyOf({ created, of }: GatewayRoute): string {
   return [created, of.namespace, of.name, of.kind].join(' ')
 }
 

@@ -6,12 +6,12 @@ import type { ParentKey } from './attachment.ts'
 import { GatewayHosts } from './gateway-hosts.ts'
 import {
   type Gateway,
-  type ListenerSet,
   type Parent,
   readGateway,
   readListenerSet,
+  type SetOfListeners,
 } from './parents.ts'
-import { type Route, readRoute } from './route.ts'
+import { type GatewayRoute, readRoute } from './route.ts'
 
 const GATEWAYS = 'gateways'
 const LISTENER_SETS = 'listenersets'
@@ -30,14 +30,14 @@ interface Pending {
 export class GatewayReader implements ObjectReader {
   /** Each of these is by `namespace/name`. */
   readonly #gateways = new Map<string, Gateway>()
-  readonly #listenerSets = new Map<string, ListenerSet>()
+  readonly #listenerSets = new Map<string, SetOfListeners>()
   readonly #setsOfGateway = new Index()
   readonly #hosts = new Map<string, GatewayHosts>()
   /** Gateways whose records were returned. */
   readonly #settled = new Map<string, ObjectReference>()
   readonly #pending = new Map<string, Pending>()
   /** By id: the plural and `namespace/name`. */
-  readonly #routes = new Map<string, Route>()
+  readonly #routes = new Map<string, GatewayRoute>()
   /** Ids by parent. */
   readonly #routesOfParent = new Index()
 
@@ -111,7 +111,7 @@ export class GatewayReader implements ObjectReader {
     this.#pendingOf(key).isWhole = true
   }
 
-  #putListenerSet(key: string, set: ListenerSet | undefined): void {
+  #putListenerSet(key: string, set: SetOfListeners | undefined): void {
     const before = this.#listenerSets.get(key)
     if (before !== undefined) {
       this.#setsOfGateway.delete(before.gateway, key)
@@ -126,7 +126,7 @@ export class GatewayReader implements ObjectReader {
     this.#pendingOf(set.gateway).isWhole = true
   }
 
-  #putRoute(id: string, route: Route | undefined): void {
+  #putRoute(id: string, route: GatewayRoute | undefined): void {
     const before = this.#routes.get(id)
     for (const parent of before?.parents ?? []) {
       this.#routesOfParent.delete(parent, id)

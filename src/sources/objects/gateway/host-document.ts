@@ -8,22 +8,22 @@ import type { ObjectProblem, ObjectReference } from '../object-kind.ts'
 import { readObjectSettings } from '../settings-annotations.ts'
 import { endpointsOf } from '../targets.ts'
 import type { Gateway } from './parents.ts'
-import type { Route } from './route.ts'
+import type { GatewayRoute } from './route.ts'
 
 const ADDRESSES = new FieldPlace('').at('status').at('addresses')
 
 /** What the record of one host name of a Gateway is made from. */
-export interface HostParts {
+interface HostParts {
   readonly gateway: Gateway
   readonly host: string
   /** The routes with the host name, the oldest first; at least one. */
-  readonly routes: readonly Route[]
+  readonly routes: readonly GatewayRoute[]
   /** Addresses and host names of the Gateway, or of annotations; at least one. */
   readonly targets: readonly string[]
 }
 
 /** What one host name gives. */
-export interface HostResult {
+interface HostResult {
   /** Undefined = its annotations are invalid. */
   readonly document: RecordDocument | undefined
   readonly problems: readonly ObjectProblem[]
@@ -60,7 +60,7 @@ export function makeHost({ gateway, host, routes, targets }: HostParts): HostRes
  */
 function joinAnnotations(
   gateway: Gateway,
-  routes: readonly Route[],
+  routes: readonly GatewayRoute[],
 ): {
   readonly annotations: ApiObject
   readonly holders: ReadonlyMap<string, ObjectReference>
@@ -80,6 +80,6 @@ function joinAnnotations(
 }
 
 /** Returns when the Gateway got the host name at the earliest. */
-function ageOf(gateway: Gateway, [oldest]: readonly Route[]): string {
+function ageOf(gateway: Gateway, [oldest]: readonly GatewayRoute[]): string {
   return [gateway.created, oldest?.created ?? ''].sort().at(-1)!
 }

@@ -17,7 +17,7 @@ export interface Listener {
 }
 
 /** The part of a route that decides which listeners it can use. */
-export interface RouteKind {
+interface RouteKind {
   readonly kind: string
   readonly namespace: string
 }

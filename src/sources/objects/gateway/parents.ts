@@ -32,7 +32,7 @@ export interface Gateway extends Parent {
   readonly refusal: ObjectProblem | undefined
 }
 
-export interface ListenerSet extends Parent {
+export interface SetOfListeners extends Parent {
   /** `namespace/name` of its Gateway. */
   readonly gateway: string
 }
@@ -61,7 +61,7 @@ export function readGateway(object: ApiObject): Gateway {
 }
 
 /** Reads a ListenerSet. One that its Gateway did not accept has no listeners. */
-export function readListenerSet(object: ApiObject): ListenerSet {
+export function readListenerSet(object: ApiObject): SetOfListeners {
   const of = referenceOf(object)
   const ref = partOf(object.spec, 'parentRef')
   const isAccepted = findCondition(object.status, 'Accepted')?.status === 'True'

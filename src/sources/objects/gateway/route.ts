@@ -9,7 +9,7 @@ import { type ParentKey, type ReportedSection, readParents } from './attachment.
 import { scanHostName } from './host-names.ts'
 
 /** A route, as far as its host names need it. */
-export interface Route {
+export interface GatewayRoute {
   readonly of: ObjectReference
   readonly created: string
   /** Valid host names; '' = those of its listeners. */
@@ -27,7 +27,7 @@ const ANNOTATION_ONLY = 'annotation-only'
 const DEFINED_HOSTS_ONLY = 'defined-hosts-only'
 
 /** Reads a route. A route that another controller is responsible for has no host names. */
-export function readRoute(object: ApiObject): Route {
+export function readRoute(object: ApiObject): GatewayRoute {
   const of = referenceOf(object)
   const externalDns = new ExternalDnsAnnotations(object)
   const hosts = new Set<string>()

@@ -183,7 +183,7 @@ const CASES: readonly { name: string; objects: readonly ApiObject[]; want: strin
     want: 'infra/shop:  | HTTPRoute a/r status.parents.0: Gateway infra/shop does not accept the route: NotAllowed',
   },
   {
-    name: 'a route that nobody has looked at',
+    name: 'a route whose acceptance is unknown',
     objects: [gateway('infra/shop'), route('a/r', [SHOP], { accepted: 'Unknown' })],
     want: 'infra/shop: ',
   },
