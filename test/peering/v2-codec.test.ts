@@ -114,6 +114,7 @@ t.test('every type scans back', async (t) => {
   const table: readonly [string, string[]][] = [
     ['AAAA', ['2001:db8::1', '2001:db8::2']],
     ['NS', ['ns1.k.example.com', 'ns2.k.example.com']],
+    ['ALIAS', ['lb.example.net']],
     ['TXT', ['"two" "strings"', 'v=2', `${'long '.repeat(1500)}`, '"\\000\\255"', '""', '"a\\"b"']],
     ['MX', ['10 mx1.k.example.com.']],
     ['SRV', ['1 2 5060 sip.k.example.com.']],

@@ -40,6 +40,7 @@ function peerEndpointOf(text: PeerText): PeerEndpoint {
       return rdata
     }),
     probeAt: text.probeAt,
+    aliasOf: undefined,
   }
   return toPeerEndpoint(endpoint, text)
 }

@@ -10,14 +10,13 @@ import { scanAddress } from '../../../src/dns/text/address.ts'
 import { AliasSource } from '../../../src/publish/alias/alias-source.ts'
 import { refuserOf } from '../../../src/publish/alias/expand-record.ts'
 import { OutsideAddresses } from '../../../src/publish/alias/outside-addresses.ts'
-import { packRecord, unpackRecord } from '../../../src/records/pack.ts'
+import { unpackRecord } from '../../../src/records/pack.ts'
 import { printRecordType, printTarget } from '../../../src/records/print-endpoint.ts'
-import { type RecordChange, StoredRecord } from '../../../src/records/record-source.ts'
-import { validateResource } from '../../../src/records/validate/resource.ts'
-import type { YamlValue } from '../../../src/yaml/scan-block-yaml.ts'
+import type { RecordChange, StoredRecord } from '../../../src/records/record-source.ts'
 import { TestSource } from '../../health/stage.ts'
 import { recordLog } from '../../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
+import { record } from '../record-zone-stage.ts'
 
 export const wireOf = (name: string): Uint8Array => scanName(name)!
 
@@ -80,39 +79,12 @@ function answerOf({ name, family }: AddressQuery, says: Says): Answered {
   return { kind: 'reply', message, octets: new Uint8Array(), overTcp: false }
 }
 
-/** An endpoint, as `NAME TYPE TARGET... [id=ID] [weight=N] [geo=CODE] [ttl=N]`. */
-export function endpointOf(text: string): YamlValue {
-  const [dnsName = '', recordType = '', ...rest] = text.split(' ')
-  const values = new Map(
-    rest.filter((word) => word.includes('=')).map((w) => w.split('=') as [string, string]),
-  )
-  const property = (name: string, key: string) => {
-    const value = values.get(key)
-    return value === undefined ? [] : [{ name, value }]
-  }
-  return {
-    dnsName,
-    recordType,
-    targets: rest.filter((word) => !word.includes('=')),
-    ...(values.has('id') ? { setIdentifier: values.get('id')! } : {}),
-    ...(values.has('ttl') ? { recordTTL: Number(values.get('ttl')) } : {}),
-    providerSpecific: [...property('weight', 'weight'), ...property('geo-code', 'geo')],
-  }
-}
-
-/** The record `default/NAME` of k.test. */
+/** The record `n/NAME` of k.test. `endpoints`: as in `Given`. */
 export function aliasRecord(name: string, ...endpoints: readonly string[]): StoredRecord {
-  const resource = validateResource({
-    apiVersion: 'kuadrant.io/v1alpha1',
-    kind: 'DNSRecord',
-    metadata: { name },
-    spec: { rootHost: 'k.test', endpoints: endpoints.map(endpointOf) },
-  })
-  if (resource.kind !== 'record') throw new Error(JSON.stringify(resource))
-  return new StoredRecord(`default/${name}`, packRecord(resource.record))
+  return record({ name, rootHost: 'k.test', endpoints })
 }
 
-/** Prints the endpoints that ALIAS endpoints of a record stand for, in the form of `endpointOf`. */
+/** Prints the endpoints that ALIAS endpoints of a record stand for, in the form of `Given`. */
 export function printExpanded(record: StoredRecord | undefined): string[] {
   const { endpoints } = unpackRecord(record!.packed)
   return endpoints
@@ -120,7 +92,7 @@ export function printExpanded(record: StoredRecord | undefined): string[] {
     .map(({ owner, type, rdata, setIdentifier, weight, codes, isDefault, ttlSeconds }) => {
       const targets = rdata.map((one) => printTarget(type, one))
       const geo = [...codes.map(({ text }) => text), ...(isDefault ? ['*'] : [])]
-      const words = [printName(owner).slice(0, -1), printRecordType(type), ...targets]
+      const words = [printName(owner).slice(0, -1), printRecordType(type), targets.join(',')]
       if (setIdentifier !== '') words.push(`id=${setIdentifier}`)
       if (weight !== undefined) words.push(`weight=${weight}`)
       if (geo.length > 0) words.push(`geo=${geo.join(',')}`)
@@ -150,7 +122,7 @@ export function aliasStage(
   t.teardown(() => aliases.close())
   const batches: (readonly RecordChange[])[] = []
   aliases.subscribe((changes) => batches.push(changes))
-  const expanded = (name: string): string[] => printExpanded(aliases.find(`default/${name}`))
+  const expanded = (name: string): string[] => printExpanded(aliases.find(`n/${name}`))
   const faults = (): string[] => [...aliases.faults()].map(({ text }) => text)
   return { ...names, source, aliases, batches, expanded, faults }
 }
