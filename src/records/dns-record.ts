@@ -24,8 +24,8 @@ export const TTL_DEFAULT_SECONDS = 60
 export const TTL_MAX_SECONDS = 0x7fffffff
 
 /**
- * Type of an ALIAS endpoint, which stands for the addresses of another name: of private use (RFC 6895 section 3.1), as in
- * PowerDNS. No zone has it: it is replaced by A and AAAA endpoints.
+ * Type of an ALIAS endpoint, which stands for the addresses of another name: of private use (RFC 6895 section 3.1), as
+ * in PowerDNS. No zone has it: it is replaced by A and AAAA endpoints.
  */
 export const ALIAS_TYPE = 65_401
 

@@ -15,7 +15,7 @@ import {
   type StoredRecord,
 } from '../../records/record-source.ts'
 import type { AliasWorld } from './expand-alias.ts'
-import { type ExpandedRecord, expandRecord, faultsOf } from './expand-record.ts'
+import { expandRecord, faultsOf, type ResolvedRecord } from './expand-record.ts'
 import { InsideNames } from './inside-names.ts'
 import type { OutsideAddresses } from './outside-addresses.ts'
 
@@ -23,14 +23,14 @@ import type { OutsideAddresses } from './outside-addresses.ts'
 const GATHER_MS = 50
 
 /** A record with ALIAS endpoints. */
-interface AliasRecord extends ExpandedRecord {
+interface AliasRecord extends ResolvedRecord {
   /** As the source has it. */
   readonly original: StoredRecord
   /** Ends the interest in names outside. */
   readonly releases: readonly (() => void)[]
 }
 
-export interface AliasSourceOptions {
+interface AliasSourceOptions {
   /** Has been read. */
   readonly source: RecordSource
   /** Names in them are followed in the records. Lower-case wire names. */

@@ -158,7 +158,8 @@ const UNSTEERED = {
 } as const
 
 /**
- * Returns the endpoints that an endpoint with a name stands for: `inner`, to which the name leads, as chosen by `outer`.
+ * Returns the endpoints that an endpoint with a name stands for: `inner`, to which the name leads, as chosen by
+ * `outer`.
  *
  * - If `outer` chooses nothing, `inner` does. If `inner` does not, `outer` does.
  * - If `outer` has a place (codes, location) and no weight, and `inner` has only weights, both hold.

@@ -14,7 +14,7 @@ interface RecordAlias {
 }
 
 /** A record with the endpoints that its ALIAS endpoints stand for. */
-export interface ExpandedRecord {
+export interface ResolvedRecord {
   readonly record: StoredRecord
   readonly aliases: readonly RecordAlias[]
 }
@@ -26,7 +26,7 @@ export interface AliasFault {
 }
 
 /** Puts A and AAAA endpoints behind each ALIAS endpoint. `original`: has ALIAS endpoints. */
-export function expandRecord(original: StoredRecord, world: AliasWorld): ExpandedRecord {
+export function expandRecord(original: StoredRecord, world: AliasWorld): ResolvedRecord {
   const content = unpackRecord(original.packed)
   const aliases: RecordAlias[] = []
   const endpoints = content.endpoints.flatMap((endpoint): readonly Endpoint[] => {
@@ -41,7 +41,7 @@ export function expandRecord(original: StoredRecord, world: AliasWorld): Expande
 }
 
 /** Returns the faults of the ALIAS endpoints of a record. */
-export function* faultsOf({ aliases }: Pick<ExpandedRecord, 'aliases'>): Generator<AliasFault> {
+export function* faultsOf({ aliases }: Pick<ResolvedRecord, 'aliases'>): Generator<AliasFault> {
   for (const { owner, expanded } of aliases) {
     for (const fault of expanded.faults) {
       yield { owner, text: `ALIAS of ${printName(owner)}: ${fault}` }

@@ -65,7 +65,7 @@ const FAMILIES: readonly AddressFamily[] = [1, 2]
 /** Of a name that has not been asked for. */
 export const NOT_RESOLVED: FoundAddresses = { addresses: [], ttlSeconds: 0, chain: [], fault: '' }
 
-export interface OutsideAddressesParts {
+interface OutsideAddressesParts {
   readonly servers: readonly HostPort[]
   readonly clock: Clock
   readonly timers: Timers
