@@ -22,3 +22,9 @@ export function textsOf(parent: JsonValue | undefined, name: string): readonly s
 export function isObjectGone({ metadata }: ApiObject): boolean {
   return textOf(metadata, 'deletionTimestamp') !== ''
 }
+
+/** Yields the keys of a namespace; '' = of all. */
+export function* keysIn(keys: Iterable<string>, namespace: string): Generator<string> {
+  const prefix = namespace === '' ? '' : `${namespace}/`
+  for (const key of keys) if (key.startsWith(prefix)) yield key
+}

@@ -3,7 +3,7 @@ import { keyOf } from '../../kube/object-key.ts'
 import type { RecordDocument } from '../../records/record-document.ts'
 import type { FieldProblem } from '../../records/validate/fields.ts'
 import { ChangedObjects } from './changed-objects.ts'
-import { isObjectGone } from './object-fields.ts'
+import { isObjectGone, keysIn } from './object-fields.ts'
 import type { ObjectReader, ObjectRecords, ObjectReference } from './object-kind.ts'
 import { referenceOf } from './object-reference.ts'
 
@@ -42,19 +42,10 @@ export class SingleReader implements ObjectReader {
   }
 
   keys(_plural: string, namespace: string): Iterable<string> {
-    return keysIn(this.#objects, namespace)
+    return keysIn(this.#objects.keys(), namespace)
   }
 
   settle(): readonly ObjectRecords[] {
     return this.#changed.take()
   }
-}
-
-/** The keys of objects in a namespace; '' = in all. */
-export function* keysIn(
-  objects: ReadonlyMap<string, unknown>,
-  namespace: string,
-): Generator<string> {
-  const prefix = namespace === '' ? '' : `${namespace}/`
-  for (const key of objects.keys()) if (key.startsWith(prefix)) yield key
 }

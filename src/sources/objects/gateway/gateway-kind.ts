@@ -1,14 +1,13 @@
 import type { ObjectKind, ObjectResource } from '../object-kind.ts'
+import { GATEWAY_GROUP } from './attachment.ts'
 import { GatewayReader } from './gateway-reader.ts'
-
-const GROUP = 'gateway.networking.k8s.io'
 
 function resource(
   kind: string,
   plural: string,
   equalVersions: readonly string[] = [],
 ): ObjectResource {
-  return { group: GROUP, version: 'v1', equalVersions, plural, kind }
+  return { group: GATEWAY_GROUP, version: 'v1', equalVersions, plural, kind }
 }
 
 /** Gateways with the host names of their routes. */

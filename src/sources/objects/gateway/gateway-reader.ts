@@ -1,6 +1,7 @@
 import type { ApiObject } from '../../../kube/api.ts'
 import { keyOf } from '../../../kube/object-key.ts'
-import { isObjectGone } from '../object-fields.ts'
+import { KeyIndex } from '../key-index.ts'
+import { isObjectGone, keysIn } from '../object-fields.ts'
 import type { ObjectReader, ObjectRecords, ObjectReference } from '../object-kind.ts'
 import type { ParentKey } from './attachment.ts'
 import { GatewayHosts } from './gateway-hosts.ts'
@@ -31,7 +32,7 @@ export class GatewayReader implements ObjectReader {
   /** Each of these is by `namespace/name`. */
   readonly #gateways = new Map<string, Gateway>()
   readonly #listenerSets = new Map<string, SetOfListeners>()
-  readonly #setsOfGateway = new Index()
+  readonly #setsOfGateway = new KeyIndex()
   readonly #hosts = new Map<string, GatewayHosts>()
   /** Gateways whose records were returned. */
   readonly #settled = new Map<string, ObjectReference>()
@@ -39,7 +40,7 @@ export class GatewayReader implements ObjectReader {
   /** By id: the plural and `namespace/name`. */
   readonly #routes = new Map<string, GatewayRoute>()
   /** Ids by parent. */
-  readonly #routesOfParent = new Index()
+  readonly #routesOfParent = new KeyIndex()
 
   put(plural: string, object: ApiObject): void {
     const key = keyOf(object)
@@ -55,9 +56,8 @@ export class GatewayReader implements ObjectReader {
     else this.#putRoute(idOf(plural, key), undefined)
   }
 
-  *keys(plural: string, namespace: string): Generator<string> {
-    const prefix = namespace === '' ? '' : `${namespace}/`
-    for (const key of this.#keysOf(plural)) if (key.startsWith(prefix)) yield key
+  keys(plural: string, namespace: string): Iterable<string> {
+    return keysIn(this.#keysOf(plural), namespace)
   }
 
   *#keysOf(plural: string): Iterable<string> {
@@ -155,27 +155,6 @@ export class GatewayReader implements ObjectReader {
     const pending = { isWhole: false, routes: new Set<string>() }
     this.#pending.set(gateway, pending)
     return pending
-  }
-}
-
-/** Sets by key. */
-class Index {
-  readonly #sets = new Map<string, Set<string>>()
-
-  of(key: string): Iterable<string> {
-    return this.#sets.get(key) ?? []
-  }
-
-  add(key: string, value: string): void {
-    const known = this.#sets.get(key)
-    if (known === undefined) this.#sets.set(key, new Set([value]))
-    else known.add(value)
-  }
-
-  delete(key: string, value: string): void {
-    const known = this.#sets.get(key)
-    known?.delete(value)
-    if (known?.size === 0) this.#sets.delete(key)
   }
 }
 

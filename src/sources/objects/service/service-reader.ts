@@ -3,10 +3,9 @@ import type { ApiObject } from '../../../kube/api.ts'
 import { keyOf, splitKey } from '../../../kube/object-key.ts'
 import { ChangedObjects } from '../changed-objects.ts'
 import { KeyIndex } from '../key-index.ts'
-import { isObjectGone } from '../object-fields.ts'
+import { isObjectGone, keysIn } from '../object-fields.ts'
 import type { ObjectReader, ObjectRecords, ObjectReference } from '../object-kind.ts'
 import { referenceOf } from '../object-reference.ts'
-import { keysIn } from '../single-reader.ts'
 import {
   type NodeParts,
   type PodParts,
@@ -52,7 +51,7 @@ export class ServiceReader implements ObjectReader, ClusterView {
   }
 
   keys(plural: string, namespace: string): Iterable<string> {
-    return keysIn(this.#mapOf(plural), namespace)
+    return keysIn(this.#mapOf(plural).keys(), namespace)
   }
 
   needs(plural: string): boolean {
