@@ -9,7 +9,7 @@ export type VscfHash = Extract<Vscf, { kind: 'hash' }>
 
 /** A comment, a separator, a sign, `=>`, a quoted scalar or a bare one. */
 const TOKEN =
-  /#[^\n]*|[\s,]+|=>|[=:](?=\s)|[[\]{}]|"(?:[^"\\]|\\[\s\S])*"|(?:[^\s,[\]{}"#=;]|=(?!>|\s)|\\[\s\S])+|;|[\s\S]/y
+  /#[^\n]*|[\s,]+|=>|[=:](?=\s)|[[\]{}]|"(?:[^"\\]|\\[\s\S])*"|(?:[^\s,[\]{}"#=;\\]|=(?!>|\s)|\\[\s\S])+|;|[\s\S]/y
 const NESTING_MAX = 32
 const SIGNS = '[]{};"'
 
@@ -106,7 +106,7 @@ class VscfParser {
 
 function scalarOf(text: string): string {
   const inner = text.length > 1 && text.startsWith('"') ? text.slice(1, -1) : text
-  return inner.replace(/\\(\d{3}|[\s\S])/g, (_, escaped: string) => {
+  return inner.replace(/\\(\d{3}|\D)/g, (_, escaped: string) => {
     return escaped.length === 3 ? String.fromCharCode(Number(escaped)) : escaped
   })
 }

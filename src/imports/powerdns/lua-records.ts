@@ -62,7 +62,7 @@ function hidden(lexer: ZoneLexer, field: number): string {
 
 /** RFC 1035 section 5.1: `\"` and `\059`. */
 function unescapeText(text: string): string {
-  return text.replace(/\\(\d{3}|[\s\S])/g, (_, escaped: string) => {
+  return text.replace(/\\(\d{3}|\D)/g, (_, escaped: string) => {
     return escaped.length === 3 ? String.fromCharCode(Number(escaped)) : escaped
   })
 }

@@ -33,7 +33,7 @@ interface Token {
   readonly text: string
 }
 
-const SPACE = /(?:\s+|--\[\[[\s\S]*?\]\]|--[^\n]*)*/y
+const SPACE = /(?:\s|--[^\n]*\n)*/y
 const TOKENS: readonly (readonly [TokenKind, RegExp])[] = [
   ['name', /[A-Za-z_][A-Za-z0-9_]*/y],
   ['number', /\d+(?:\.\d+)?/y],
@@ -54,7 +54,9 @@ export function parseLuaScript(script: string): readonly LuaBranch[] {
   return isProgram ? parser.program() : parser.expressionOnly()
 }
 
-function tokensOf(script: string): readonly Token[] {
+/** A comment ends with its line. */
+function tokensOf(line: string): readonly Token[] {
+  const script = `${line}\n`
   const tokens: Token[] = []
   for (let at = 0; ; ) {
     SPACE.lastIndex = at
