@@ -1,9 +1,9 @@
 import type { RecordDocument } from '../../records/record-document.ts'
 import { type FieldProblem, RefusedError } from '../../records/validate/fields.ts'
-import type { ObjectProblem, ObjectRecords, ObjectReference } from './object-kind.ts'
+import type { ObjectProblem, ObjectRecords, ObjectReference, OnProblem } from './object-kind.ts'
 
 /** Makes the records of an object. Throws RefusedError if it is invalid. */
-export type MakeRecords = (onProblem: (problem: FieldProblem) => void) => readonly RecordDocument[]
+export type MakeRecords = (onProblem: OnProblem) => readonly RecordDocument[]
 
 /** What objects stand for that changed since the last call of `take`. */
 export class ChangedObjects {

@@ -8,7 +8,9 @@ import {
   quote,
   RefusedError,
 } from '../../records/validate/fields.ts'
+import type { OnProblem } from './object-kind.ts'
 import type { EndpointProperty } from './provider-properties.ts'
+import type { Targets } from './targets.ts'
 
 /** A property of endpoints that an annotation of the object gives. */
 export interface AnnotatedProperty extends EndpointProperty {
@@ -27,6 +29,9 @@ const CONTROLLER = 'dns-controller'
 const PROVIDER_NAME = /^(aws|azure|cloudflare|coredns|scw|webhook)-(.+)$/
 /** Annotations that are properties under the same name. */
 const COMMON: readonly string[] = ['alias', 'record-type']
+/** Values of the annotations that decide where hosts of routes and Ingresses come from. */
+export const ANNOTATION_ONLY = 'annotation-only'
+export const DEFINED_HOSTS_ONLY = 'defined-hosts-only'
 /** Bound on the names and targets in one annotation. */
 const LIST_MAX = 256
 
@@ -76,15 +81,41 @@ export class ExternalDnsAnnotations {
     return (this.text('controller') ?? CONTROLLER) !== CONTROLLER
   }
 
+  placeOf(key: string): FieldPlace {
+    return placeOf(this.nameOf(key))
+  }
+
   /** Returns the items of a list, without final dots. Throws RefusedError. */
   list(key: string): readonly string[] {
     const text = this.text(key) ?? ''
     const items = text.replaceAll(' ', '').split(',', LIST_MAX + 1)
     if (items.length > LIST_MAX) {
-      const name = this.nameOf(key)
-      throw new RefusedError(placeOf(name), `${name} may have up to ${LIST_MAX} items`)
+      throw this.#refusal(key, `may have up to ${LIST_MAX} items`)
     }
     return items.filter((item) => item !== '').map((item) => item.replace(/\.$/, ''))
+  }
+
+  /** Returns the items of a list; none if it is invalid. */
+  validList(key: string, onProblem?: OnProblem): readonly string[] {
+    try {
+      return this.list(key)
+    } catch (error) {
+      if (!(error instanceof RefusedError)) throw error
+      onProblem?.(error.problem)
+      return []
+    }
+  }
+
+  /** Returns one of two words; '' = the annotation is missing or empty. Throws RefusedError. */
+  choice(key: string, [a, b]: readonly [string, string], text = this.text(key) ?? ''): string {
+    if (text === '' || text === a || text === b) return text
+    throw this.#refusal(key, `must be ${a} or ${b}, got ${quote(text)}`)
+  }
+
+  /** Returns the targets in place of those of the object; undefined = the annotation is missing or empty. */
+  targets(): Targets | undefined {
+    const texts = this.list('target')
+    return texts.length === 0 ? undefined : { texts, place: this.placeOf('target') }
   }
 
   /** Seconds; undefined = the annotation is missing. Throws RefusedError. */
@@ -95,9 +126,8 @@ export class ExternalDnsAnnotations {
       ? Number(text)
       : Math.floor((scanDuration(text) ?? -1) / 1000)
     if (seconds >= 1 && seconds <= TTL_MAX_SECONDS) return seconds
-    const name = this.nameOf('ttl')
-    const message = `${name} must be seconds from 1 to ${TTL_MAX_SECONDS}, or a duration such as 5m, got ${quote(text)}`
-    throw new RefusedError(placeOf(name), message)
+    const wanted = `seconds from 1 to ${TTL_MAX_SECONDS}, or a duration such as 5m`
+    throw this.#refusal('ttl', `must be ${wanted}, got ${quote(text)}`)
   }
 
   /** Returns properties as external-dns makes them from annotations. */
@@ -110,6 +140,10 @@ export class ExternalDnsAnnotations {
       found.push({ name, value: text, annotation })
     }
     return found
+  }
+
+  #refusal(key: string, message: string): RefusedError {
+    return new RefusedError(this.placeOf(key), `${this.nameOf(key)} ${message}`)
   }
 }
 

@@ -6,62 +6,71 @@ import {
 } from '../../records/record-document.ts'
 import { type FieldProblem, RefusedError } from '../../records/validate/fields.ts'
 import { SETTING_PREFIX } from '../../records/validate/settings.ts'
-import { placeOf } from './external-dns-annotations.ts'
-import { UNNAMED_SET } from './object-kind.ts'
+import { type ExternalDnsAnnotations, placeOf } from './external-dns-annotations.ts'
+import { type OnProblem, UNNAMED_SET } from './object-kind.ts'
 import { mapProviderProperties } from './provider-properties.ts'
 import { recordNameOf } from './record-name.ts'
-import type { ObjectSettings } from './settings-annotations.ts'
+import { type ObjectSettings, readObjectSettings } from './settings-annotations.ts'
+import type { PlainEndpoint } from './targets.ts'
 
-/** What the record of a host is made from. */
-export interface HostRecordParts {
-  /** Of the kind. */
-  readonly word: string
-  /** The object that gives the record. */
-  readonly object: ApiObject
-  readonly host: string
-  /** At least one. */
-  readonly endpoints: readonly Pick<EndpointDocument, 'dnsName' | 'recordType' | 'targets'>[]
-  /** Undefined = not given. */
-  readonly ttlSeconds: number | undefined
-  readonly settings: ObjectSettings
-}
+/** The records of the hosts of one object, with the settings of its annotations in them. */
+export class HostRecords {
+  readonly #word: string
+  readonly #object: ApiObject
+  readonly #settings: ObjectSettings
+  readonly #ttlSeconds: number | undefined
+  readonly #onProblem: OnProblem
 
-/**
- * Returns the record of a host, with the settings of the object in it. Throws RefusedError if a property of an
- * annotation has no equal. `onProblem` receives what is ignored.
- */
-export function hostRecord(
-  { word, object, host, endpoints, ttlSeconds, settings }: HostRecordParts,
-  onProblem: (problem: FieldProblem) => void,
-): RecordDocument {
-  const { setIdentifier, healthCheck } = settings
-  const annotations: Record<string, string> = { ...settings.annotations }
-  const documents = endpoints.map((endpoint): EndpointDocument => {
+  /** `word`: of the kind. `onProblem` receives what is ignored. Throws RefusedError if an annotation is invalid. */
+  constructor(
+    word: string,
+    object: ApiObject,
+    externalDns: ExternalDnsAnnotations,
+    onProblem: OnProblem,
+  ) {
+    this.#word = word
+    this.#object = object
+    this.#settings = readObjectSettings(object, externalDns, onProblem)
+    this.#ttlSeconds = externalDns.ttlSeconds()
+    this.#onProblem = onProblem
+  }
+
+  /** Returns the record of a host. Throws RefusedError if a property of an annotation has no equal. */
+  make(host: string, endpoints: readonly PlainEndpoint[]): RecordDocument {
+    const { healthCheck } = this.#settings
+    const annotations: Record<string, string> = { ...this.#settings.annotations }
+    const documents = endpoints.map((endpoint) => this.#endpointOf(endpoint, annotations))
+    return recordDocument(metadataOf(this.#word, this.#object, host, annotations), {
+      rootHost: host,
+      endpoints: documents,
+      ...(healthCheck === undefined ? {} : { healthCheck }),
+    })
+  }
+
+  /** Adds the settings that the endpoint needs to `annotations`. */
+  #endpointOf(endpoint: PlainEndpoint, annotations: Record<string, string>): EndpointDocument {
+    const { properties, setIdentifier, healthCheck } = this.#settings
     const hasHealthCheck = healthCheck !== undefined
-    const mapped = mapProviderProperties(settings.properties, { ...endpoint, hasHealthCheck })
+    const mapped = mapProviderProperties(properties, { ...endpoint, hasHealthCheck })
     if ('refused' in mapped) {
-      const { annotation } = settings.properties[indexOf(mapped.refused)]!
+      const { annotation } = properties[indexOf(mapped.refused)]!
       throw new RefusedError(placeOf(annotation), `${annotation}: ${mapped.refused.message}`)
     }
     for (const problem of mapped.problems) {
-      const { annotation } = settings.properties[indexOf(problem)]!
-      onProblem({ path: placeOf(annotation).path(), message: `${annotation}: ${problem.message}` })
+      const { annotation } = properties[indexOf(problem)]!
+      const message = `${annotation}: ${problem.message}`
+      this.#onProblem({ path: placeOf(annotation).path(), message })
     }
     for (const { name, value } of mapped.settings) annotations[SETTING_PREFIX + name] ??= value
     return {
       dnsName: endpoint.dnsName,
       recordType: mapped.recordType,
       targets: endpoint.targets,
-      ...(ttlSeconds === undefined ? {} : { recordTTL: ttlSeconds }),
+      ...(this.#ttlSeconds === undefined ? {} : { recordTTL: this.#ttlSeconds }),
       setIdentifier: setIdentifier === '' ? UNNAMED_SET : setIdentifier,
       ...(mapped.properties.length === 0 ? {} : { providerSpecific: mapped.properties }),
     }
-  })
-  return recordDocument(metadataOf(word, object, host, annotations), {
-    rootHost: host,
-    endpoints: documents,
-    ...(healthCheck === undefined ? {} : { healthCheck }),
-  })
+  }
 }
 
 /** Returns the metadata of the record of a host of an object. */

@@ -62,6 +62,9 @@ export interface ObjectRecords {
   readonly problems: readonly ObjectProblem[]
 }
 
+/** Receives what is invalid or not used. */
+export type OnProblem = (problem: FieldProblem) => void
+
 export interface ObjectProblem extends FieldProblem {
   /** The object with the field. */
   readonly of: ObjectReference

@@ -1,7 +1,7 @@
 import { didYouMean } from '../../base/nearest.ts'
 import { type ApiObject, textOf } from '../../kube/api.ts'
 import { type Endpoint, SET_IDENTIFIER_CHARACTERS_MAX } from '../../records/dns-record.ts'
-import { type FieldProblem, isMapping, quote, RefusedError } from '../../records/validate/fields.ts'
+import { isMapping, quote, RefusedError } from '../../records/validate/fields.ts'
 import { scanHealthCheck } from '../../records/validate/health-check.ts'
 import { STEERING_PROPERTIES } from '../../records/validate/ignored.ts'
 import { HEALTH_CHECK } from '../../records/validate/known-fields.ts'
@@ -14,6 +14,7 @@ import {
   type ExternalDnsAnnotations,
   placeOf,
 } from './external-dns-annotations.ts'
+import type { OnProblem } from './object-kind.ts'
 import { checkProperty, type EndpointProperty, ownName } from './provider-properties.ts'
 
 /** What the annotations of an object set for its records. */
@@ -45,7 +46,7 @@ const NAMES: readonly string[] = [...PROPERTY_KEYS, ...SETTING_KEYS, HEALTH_CHEC
 export function readObjectSettings(
   object: ApiObject,
   externalDns: ExternalDnsAnnotations,
-  onProblem: (problem: FieldProblem) => void,
+  onProblem: OnProblem,
   identifiers: readonly string[] = [],
 ): ObjectSettings {
   const texts = textsOf(object, onProblem)
@@ -75,10 +76,7 @@ export function readObjectSettings(
 }
 
 /** The annotations with our prefix, by the name behind it. */
-function textsOf(
-  object: ApiObject,
-  onProblem: (problem: FieldProblem) => void,
-): Map<string, string> {
+function textsOf(object: ApiObject, onProblem: OnProblem): Map<string, string> {
   const texts = new Map<string, string>()
   for (const [name, value] of Object.entries(annotationsOf(object))) {
     if (!name.startsWith(SETTING_PREFIX)) continue
@@ -109,7 +107,7 @@ function setIdentifierOf(
   const given = externalDns.text('set-identifier') ?? ''
   if (given.length > SET_IDENTIFIER_CHARACTERS_MAX) {
     const message = `a set identifier may have up to ${SET_IDENTIFIER_CHARACTERS_MAX} characters`
-    throw new RefusedError(placeOf(externalDns.nameOf('set-identifier')), message)
+    throw new RefusedError(externalDns.placeOf('set-identifier'), message)
   }
   const isNeeded = given === '' && properties.some(({ name }) => isSteering(name))
   return isNeeded ? derivedIdentifier(object) : given
@@ -132,7 +130,7 @@ function isSteering(name: string): boolean {
  */
 export function scanCheckText(
   text: string,
-  onProblem: (problem: FieldProblem) => void,
+  onProblem: OnProblem,
 ): Readonly<Record<string, unknown>> {
   const name = SETTING_PREFIX + HEALTH_CHECK_KEY
   const place = placeOf(name)

@@ -1,17 +1,13 @@
 import type { ApiObject } from '../../kube/api.ts'
 import { keyOf } from '../../kube/object-key.ts'
 import type { RecordDocument } from '../../records/record-document.ts'
-import type { FieldProblem } from '../../records/validate/fields.ts'
 import { ChangedObjects } from './changed-objects.ts'
 import { isObjectGone, keysIn } from './object-fields.ts'
-import type { ObjectReader, ObjectRecords, ObjectReference } from './object-kind.ts'
+import type { ObjectReader, ObjectRecords, ObjectReference, OnProblem } from './object-kind.ts'
 import { referenceOf } from './object-reference.ts'
 
 /** Makes the records of an object. Throws RefusedError if it is invalid. */
-export type ReadObject = (
-  object: ApiObject,
-  onProblem: (problem: FieldProblem) => void,
-) => readonly RecordDocument[]
+export type ReadObject = (object: ApiObject, onProblem: OnProblem) => readonly RecordDocument[]
 
 /** Reads a kind with one resource: the records of an object depend on no other object. */
 export class SingleReader implements ObjectReader {

@@ -1,13 +1,9 @@
 import { scanAddress } from '../../dns/text/address.ts'
 import { TARGETS_MAX } from '../../records/dns-record.ts'
 import type { EndpointDocument } from '../../records/record-document.ts'
-import {
-  type FieldPlace,
-  type FieldProblem,
-  quote,
-  RefusedError,
-} from '../../records/validate/fields.ts'
+import { type FieldPlace, quote, RefusedError } from '../../records/validate/fields.ts'
 import { scanHost } from '../../records/validate/names.ts'
+import type { OnProblem } from './object-kind.ts'
 
 /** Addresses and host names to which a host leads. */
 export interface Targets {
@@ -19,9 +15,14 @@ export interface Targets {
 /** An endpoint without settings. */
 export type PlainEndpoint = Pick<EndpointDocument, 'dnsName' | 'recordType' | 'targets'>
 
-/** Returns a host in lower case, without a final dot. Throws RefusedError if it is not a domain name. */
+/** Returns a host in lower case, without a final dot. */
+export function normalHost(text: string): string {
+  return text.toLowerCase().replace(/\.$/, '')
+}
+
+/** Returns a host as `normalHost` does. Throws RefusedError if it is not a domain name. */
 export function checkHost(text: string, place: FieldPlace): string {
-  const host = text.toLowerCase().replace(/\.$/, '')
+  const host = normalHost(text)
   if (host.includes('.') && scanHost(host) !== undefined) return host
   throw new RefusedError(place, `${quote(text)} is not a domain name with two labels or more`)
 }
@@ -33,7 +34,7 @@ export function checkHost(text: string, place: FieldPlace): string {
 export function endpointsOf(
   dnsName: string,
   { texts, place }: Targets,
-  onProblem: (problem: FieldProblem) => void,
+  onProblem: OnProblem,
 ): readonly PlainEndpoint[] {
   const [ipv4, ipv6, names] = [new Set<string>(), new Set<string>(), new Set<string>()]
   for (const text of texts) {

@@ -6,9 +6,10 @@ import {
   recordDocument,
 } from '../../../records/record-document.ts'
 import {
-  FieldPlace,
+  type FieldPlace,
   type FieldProblem,
   isMapping,
+  RESOURCE,
   RefusedError,
   SPEC,
   sequenceField,
@@ -19,7 +20,7 @@ import { RECORD_TYPES } from '../../../records/validate/target.ts'
 import { ExternalDnsAnnotations } from '../external-dns-annotations.ts'
 import { metadataOf } from '../host-record.ts'
 import { itemsOf, textsOf } from '../object-fields.ts'
-import { UNNAMED_SET } from '../object-kind.ts'
+import { type OnProblem, UNNAMED_SET } from '../object-kind.ts'
 import { type EndpointProperty, mapProviderProperties } from '../provider-properties.ts'
 import {
   derivedIdentifier,
@@ -28,11 +29,10 @@ import {
   readObjectSettings,
   scanCheckText,
 } from '../settings-annotations.ts'
-
-type OnProblem = (problem: FieldProblem) => void
+import { normalHost } from '../targets.ts'
 
 /** Place of the properties in an endpoint. */
-const PROPERTIES = new FieldPlace('').at('providerSpecific')
+const PROPERTIES = RESOURCE.at('providerSpecific')
 const SHIFT = `${SETTING_PREFIX}shift`
 /** The set identifier in a shift. */
 const SHIFT_TO = /(?:^|\s)to=(\S+)/
@@ -97,7 +97,7 @@ function readEndpoint(
   endpoint: ApiObject,
   settings: ObjectSettings,
 ): FoundEndpoint {
-  const dnsName = textOf(endpoint, 'dnsName').toLowerCase().replace(/\.$/, '')
+  const dnsName = normalHost(textOf(endpoint, 'dnsName'))
   const recordType = textOf(endpoint, 'recordType')
   const refuse = ({ path, message }: FieldProblem): FoundEndpoint => {
     const problem = { path, message: `${recordType} of ${dnsName} is not served: ${message}` }

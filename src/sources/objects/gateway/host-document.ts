@@ -1,16 +1,15 @@
 import type { ApiObject } from '../../../kube/api.ts'
 import type { RecordDocument } from '../../../records/record-document.ts'
-import { FieldPlace, type FieldProblem, RefusedError } from '../../../records/validate/fields.ts'
+import { type FieldProblem, RESOURCE, RefusedError } from '../../../records/validate/fields.ts'
 import { SETTING_PREFIX } from '../../../records/validate/settings.ts'
 import { ExternalDnsAnnotations } from '../external-dns-annotations.ts'
-import { hostRecord } from '../host-record.ts'
+import { HostRecords } from '../host-record.ts'
 import type { ObjectProblem, ObjectReference } from '../object-kind.ts'
-import { readObjectSettings } from '../settings-annotations.ts'
 import { endpointsOf } from '../targets.ts'
 import type { Gateway } from './parents.ts'
 import type { GatewayRoute } from './route.ts'
 
-const ADDRESSES = new FieldPlace('').at('status').at('addresses')
+const ADDRESSES = RESOURCE.at('status').at('addresses')
 
 /** What the record of one host name of a Gateway is made from. */
 interface HostParts {
@@ -42,11 +41,9 @@ export function makeHost({ gateway, host, routes, targets }: HostParts): HostRes
   }
   try {
     const externalDns = new ExternalDnsAnnotations(object)
-    const settings = readObjectSettings(object, externalDns, noteProblem)
-    const ttlSeconds = externalDns.ttlSeconds()
+    const records = new HostRecords('gateway', object, externalDns, noteProblem)
     const endpoints = endpointsOf(host, { texts: targets, place: ADDRESSES }, noteProblem)
-    const parts = { word: 'gateway', object, host, endpoints, ttlSeconds, settings }
-    return { document: hostRecord(parts, noteProblem), problems }
+    return { document: records.make(host, endpoints), problems }
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error
     noteProblem(error.problem)

@@ -1,18 +1,19 @@
 import { scanAddress } from '../../../dns/text/address.ts'
+import { scanHost } from '../../../records/validate/names.ts'
+import { normalHost } from '../targets.ts'
 
 const WILDCARD = '*.'
-const HOST_CHARACTERS_MAX = 253
-/** RFC 1123. */
-const LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/
+/** RFC 1123: the API allows no `_` in names of listeners and routes. */
+const LABEL = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/
 
 /**
  * Returns a host name of a listener or a route in lower case, without a final dot; '' = any host. Undefined = it is no
  * DNS name. It may begin with `*.`.
  */
 export function scanHostName(text: string): string | undefined {
-  const name = text.toLowerCase().replace(/\.$/, '')
   if (text === '') return ''
-  if (name.length > HOST_CHARACTERS_MAX || scanAddress(name) !== undefined) return undefined
+  const name = normalHost(text)
+  if (scanHost(name) === undefined || scanAddress(name) !== undefined) return undefined
   const labels = (name.startsWith(WILDCARD) ? name.slice(WILDCARD.length) : name).split('.')
   return labels.every((label) => LABEL.test(label)) ? name : undefined
 }

@@ -5,7 +5,6 @@ import { annotationsOf, ExternalDnsAnnotations } from '../external-dns-annotatio
 import { itemsOf, partOf } from '../object-fields.ts'
 import type { ObjectProblem, ObjectReference } from '../object-kind.ts'
 import { referenceOf } from '../object-reference.ts'
-import { listOf } from './annotated-list.ts'
 import { findCondition, type ParentKey } from './attachment.ts'
 import { type Listener, readListeners } from './listeners.ts'
 
@@ -80,12 +79,11 @@ function readParent(
   problems: ObjectProblem[],
 ): Parent {
   const externalDns = new ExternalDnsAnnotations(object)
-  const targets = listOf(externalDns, 'target', of, problems)
   return {
     key: `${of.kind} ${of.namespace}/${of.name}`,
     of,
     listeners: readListeners(object, needsStatus),
-    targets,
+    targets: externalDns.validList('target', (one) => problems.push({ ...one, of })),
     isOurs: !externalDns.isOfOther,
   }
 }

@@ -1,10 +1,14 @@
 import { type ApiObject, textOf } from '../../../kube/api.ts'
 import { quote } from '../../../records/validate/fields.ts'
-import { annotationsOf, ExternalDnsAnnotations, placeOf } from '../external-dns-annotations.ts'
+import {
+  ANNOTATION_ONLY,
+  annotationsOf,
+  DEFINED_HOSTS_ONLY,
+  ExternalDnsAnnotations,
+} from '../external-dns-annotations.ts'
 import { textsOf } from '../object-fields.ts'
 import type { ObjectProblem, ObjectReference } from '../object-kind.ts'
 import { referenceOf } from '../object-reference.ts'
-import { listOf } from './annotated-list.ts'
 import { type ParentKey, type ReportedSection, readParents } from './attachment.ts'
 import { scanHostName } from './host-names.ts'
 
@@ -22,17 +26,13 @@ export interface GatewayRoute {
   readonly problems: readonly ObjectProblem[]
 }
 
-/** Where the host names of a route come from, by the annotation `gateway-hostname-source`. */
-const ANNOTATION_ONLY = 'annotation-only'
-const DEFINED_HOSTS_ONLY = 'defined-hosts-only'
-
 /** Reads a route. A route that another controller is responsible for has no host names. */
 export function readRoute(object: ApiObject): GatewayRoute {
   const of = referenceOf(object)
   const externalDns = new ExternalDnsAnnotations(object)
   const hosts = new Set<string>()
   const problems: ObjectProblem[] = externalDns.problems.map((one) => ({ ...one, of }))
-  const annotated = listOf(externalDns, 'hostname', of, problems)
+  const annotated = externalDns.validList('hostname', (one) => problems.push({ ...one, of }))
   const found = externalDns.isOfOther ? [] : namesOf(object, externalDns, annotated)
   for (const { text, path } of found) {
     const host = scanHostName(text)
@@ -63,7 +63,7 @@ function namesOf(
   const defined = textsOf(object.spec, 'hostnames').map((text, index): FoundName => {
     return { text, path: ['spec', 'hostnames', index] }
   })
-  const path = placeOf(externalDns.nameOf('hostname')).path()
+  const path = externalDns.placeOf('hostname').path()
   const annotated = hosts.map((text): FoundName => ({ text, path }))
   const ofListeners = defined.length === 0 ? [{ text: '', path: [] }] : []
   switch (externalDns.text('gateway-hostname-source')?.toLowerCase()) {

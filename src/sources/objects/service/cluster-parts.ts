@@ -1,5 +1,4 @@
 import { type ApiObject, textOf } from '../../../kube/api.ts'
-import { RefusedError } from '../../../records/validate/fields.ts'
 import { ExternalDnsAnnotations } from '../external-dns-annotations.ts'
 import { itemsOf, partOf, textsOf } from '../object-fields.ts'
 
@@ -91,16 +90,6 @@ export function readPod(object: ApiObject): PodParts {
     hostname: textOf(object.spec, 'hostname'),
     hostAddress: textOf(object.status, 'hostIP'),
     node: textOf(object.spec, 'nodeName'),
-    targets: targetsOf(object),
-  }
-}
-
-/** Returns the targets in the annotation of a Pod; none if it is invalid. */
-function targetsOf(object: ApiObject): readonly string[] {
-  try {
-    return new ExternalDnsAnnotations(object).list('target')
-  } catch (error) {
-    if (!(error instanceof RefusedError)) throw error
-    return []
+    targets: new ExternalDnsAnnotations(object).validList('target'),
   }
 }

@@ -1,9 +1,9 @@
 import { scanAddress } from '../../../dns/text/address.ts'
 import { type ApiObject, textOf } from '../../../kube/api.ts'
 import { keyOf } from '../../../kube/object-key.ts'
-import { type FieldProblem, quote, RefusedError } from '../../../records/validate/fields.ts'
-import { type ExternalDnsAnnotations, placeOf } from '../external-dns-annotations.ts'
+import type { ExternalDnsAnnotations } from '../external-dns-annotations.ts'
 import { partOf } from '../object-fields.ts'
+import type { OnProblem } from '../object-kind.ts'
 import { endpointsOf, type PlainEndpoint } from '../targets.ts'
 import type { PodParts, SliceEndpoint } from './cluster-parts.ts'
 import type { ClusterView } from './cluster-view.ts'
@@ -26,11 +26,12 @@ export interface HeadlessService {
 export function headlessEndpoints(
   service: HeadlessService,
   host: string,
-  onProblem: (problem: FieldProblem) => void,
+  onProblem: OnProblem,
 ): readonly PlainEndpoint[] {
   const { object, externalDns, cluster } = service
-  const type = endpointsTypeOf(externalDns)
-  const place = placeOf(externalDns.nameOf(ENDPOINTS_TYPE))
+  // '' = the addresses of Pods.
+  const type = externalDns.choice(ENDPOINTS_TYPE, [NODE_EXTERNAL, HOST])
+  const place = externalDns.placeOf(ENDPOINTS_TYPE)
   const namespace = textOf(object.metadata, 'namespace')
   const targets = new Map<string, Set<string>>()
   for (const endpoint of publishedEndpoints(service, type)) {
@@ -47,15 +48,6 @@ export function headlessEndpoints(
   return [...targets].flatMap(([name, texts]) => {
     return endpointsOf(name, { texts: [...texts].sort(), place }, onProblem)
   })
-}
-
-/** '' = the addresses of Pods. */
-function endpointsTypeOf(externalDns: ExternalDnsAnnotations): string {
-  const type = externalDns.text(ENDPOINTS_TYPE) ?? ''
-  if (type === '' || type === NODE_EXTERNAL || type === HOST) return type
-  const name = externalDns.nameOf(ENDPOINTS_TYPE)
-  const message = `${name} must be ${NODE_EXTERNAL} or ${HOST}, got ${quote(type)}`
-  throw new RefusedError(placeOf(name), message)
 }
 
 function publishedEndpoints({ object, cluster }: HeadlessService, type: string): SliceEndpoint[] {

@@ -1,8 +1,8 @@
 import { scanAddress } from '../../../dns/text/address.ts'
 import { type ApiObject, textOf } from '../../../kube/api.ts'
 import { keyOf } from '../../../kube/object-key.ts'
-import { quote, RefusedError, SPEC } from '../../../records/validate/fields.ts'
-import { type ExternalDnsAnnotations, placeOf } from '../external-dns-annotations.ts'
+import { SPEC } from '../../../records/validate/fields.ts'
+import type { ExternalDnsAnnotations } from '../external-dns-annotations.ts'
 import { itemsOf } from '../object-fields.ts'
 import type { PlainEndpoint, Targets } from '../targets.ts'
 import type { NodeParts, SliceEndpoint } from './cluster-parts.ts'
@@ -41,11 +41,7 @@ export function nodeTargets(
   )
   const external = nodes.flatMap(({ externalAddresses }) => externalAddresses)
   const internal = nodes.flatMap(({ internalAddresses }) => internalAddresses)
-  const access = externalDns.text('access') ?? ''
-  if (access !== '' && access !== 'public' && access !== 'private') {
-    const name = externalDns.nameOf('access')
-    throw new RefusedError(placeOf(name), `${name} must be public or private, got ${quote(access)}`)
-  }
+  const access = externalDns.choice('access', ['public', 'private'])
   const isPublic = access === 'public' || (access === '' && external.length > 0)
   const texts = (isPublic ? external : internal).filter((text) => scanAddress(text) !== undefined)
   // The order of Nodes is that of their events.

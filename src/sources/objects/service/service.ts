@@ -1,24 +1,16 @@
 import { type ApiObject, type JsonValue, textOf } from '../../../kube/api.ts'
 import type { RecordDocument } from '../../../records/record-document.ts'
-import {
-  type FieldPlace,
-  type FieldProblem,
-  quote,
-  RefusedError,
-  SPEC,
-} from '../../../records/validate/fields.ts'
-import { ExternalDnsAnnotations, placeOf } from '../external-dns-annotations.ts'
-import { hostRecord } from '../host-record.ts'
+import { type FieldPlace, quote, RefusedError, SPEC } from '../../../records/validate/fields.ts'
+import { ExternalDnsAnnotations } from '../external-dns-annotations.ts'
+import { HostRecords } from '../host-record.ts'
 import { loadBalancerTargets } from '../load-balancer.ts'
 import { partOf, textsOf } from '../object-fields.ts'
-import { readObjectSettings } from '../settings-annotations.ts'
+import type { OnProblem } from '../object-kind.ts'
 import { checkHost, endpointsOf, type PlainEndpoint, type Targets } from '../targets.ts'
 import type { ClusterView } from './cluster-view.ts'
 import { headlessEndpoints, NODE_EXTERNAL } from './headless.ts'
 import { nodeTargets, portEndpoints } from './node-port.ts'
 import { NODES, PODS, SLICES } from './plurals.ts'
-
-type OnProblem = (problem: FieldProblem) => void
 
 const INTERNAL_HOSTNAME = 'internal-hostname'
 /** `spec.clusterIP` of a headless Service. */
@@ -65,11 +57,10 @@ export function makeServiceRecords(
   onProblem: OnProblem,
 ): readonly RecordDocument[] {
   for (const problem of externalDns.problems) onProblem(problem)
-  const settings = readObjectSettings(object, externalDns, onProblem)
-  const ttlSeconds = externalDns.ttlSeconds()
+  const records = new HostRecords('service', object, externalDns, onProblem)
   const hosts = new Map<string, PlainEndpoint[]>()
   for (const key of ['hostname', INTERNAL_HOSTNAME]) {
-    const place = placeOf(externalDns.nameOf(key))
+    const place = externalDns.placeOf(key)
     for (const text of externalDns.list(key)) {
       const host = checkHost(text, place)
       const isInternal = key === INTERNAL_HOSTNAME
@@ -78,9 +69,7 @@ export function makeServiceRecords(
     }
   }
   return [...hosts].flatMap(([host, endpoints]) => {
-    if (endpoints.length === 0) return []
-    const parts = { word: 'service', object, host, endpoints, ttlSeconds, settings }
-    return [hostRecord(parts, onProblem)]
+    return endpoints.length === 0 ? [] : [records.make(host, endpoints)]
   })
 }
 
@@ -101,10 +90,8 @@ function endpointsOfHost(
     if (targets.texts.length > 0) return endpointsOf(host, targets, onProblem)
     throw new RefusedError(targets.place, 'the Service has no address yet')
   }
-  const given = externalDns.list('target')
-  if (given.length > 0) {
-    return ofTargets({ texts: given, place: placeOf(externalDns.nameOf('target')) })
-  }
+  const given = externalDns.targets()
+  if (given !== undefined) return ofTargets(given)
   const { spec } = object
   const type = typeOf(spec)
   const isHeadless = textOf(spec, 'clusterIP') === HEADLESS
@@ -123,7 +110,7 @@ function endpointsOfHost(
       if (isInternal) return ofTargets(clusterTargets(spec))
   }
   const message = `${quote(host)} is not served: a Service of type ${type} has no address outside of the cluster; write the annotation internal-hostname or target`
-  onProblem({ path: placeOf(externalDns.nameOf('hostname')).path(), message })
+  onProblem({ path: externalDns.placeOf('hostname').path(), message })
   return []
 }
 
