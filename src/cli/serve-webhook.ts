@@ -9,9 +9,9 @@ import { systemTimers } from '../base/timers.ts'
 import { VERSION } from '../base/version.ts'
 import { HttpsClient } from '../kube/https-client.ts'
 import { loadKubeConfig, warningOf } from '../kube/kubeconfig.ts'
-import { ClusterStore } from '../webhook/cluster-store.ts'
+import { ClusterRecordStore } from '../webhook/cluster-store.ts'
 import { WebhookListener } from '../webhook/listener.ts'
-import { ManifestStore } from '../webhook/manifest-store.ts'
+import { FileRecordStore } from '../webhook/manifest-store.ts'
 import { WebhookProvider } from '../webhook/provider.ts'
 import type { RecordStore } from '../webhook/record-store.ts'
 import type { WebhookArgs } from './webhook-args.ts'
@@ -57,7 +57,7 @@ async function openCluster(args: WebhookArgs, log: Logger): Promise<RecordStore>
   const warning = warningOf(config)
   if (warning !== '') log.warning(warning, 'kubeconfig-warning')
   const api = new HttpsClient(config, load)
-  return new ClusterStore({ api, timers: systemTimers, namespace, owner })
+  return new ClusterRecordStore({ api, timers: systemTimers, namespace, owner })
 }
 
 /** Throws an error if no file can be written there. */
@@ -68,7 +68,7 @@ function openDirectory({ manifests, owner }: WebhookArgs): RecordStore {
   } catch (error) {
     throw new Error(`--manifests ${manifests} cannot be used: ${reasonOf(error)}`, { cause: error })
   }
-  return new ManifestStore(manifests, owner)
+  return new FileRecordStore(manifests, owner)
 }
 
 async function openPages({ metricsAddress }: WebhookArgs, metrics: MetricsRegistry, log: Logger) {

@@ -3,7 +3,7 @@ import { type ApiClient, ApiError, type ApiObject, collectionPath, textOf } from
 import { Lister } from '../kube/list.ts'
 import { isAlreadyThere, isConflict, isNotFound, type ObjectRef, Objects } from '../kube/objects.ts'
 import { OWNER_LABEL } from './host-record.ts'
-import { type RecordStore, type StoredRecord, StoreUnavailable } from './record-store.ts'
+import { type KeptRecord, type RecordStore, StoreUnavailable } from './record-store.ts'
 
 const RESOURCE = { group: 'kuadrant.io', version: 'v1alpha1', plural: 'dnsrecords' }
 /** external-dns waits 15 s by default. */
@@ -19,7 +19,7 @@ interface ClusterStoreOptions {
 }
 
 /** Stores records as DNSRecords of a namespace. */
-export class ClusterStore implements RecordStore {
+export class ClusterRecordStore implements RecordStore {
   readonly #options: ClusterStoreOptions
   readonly #objects: Objects
 
@@ -34,25 +34,25 @@ export class ClusterStore implements RecordStore {
     })
   }
 
-  list(): Promise<readonly StoredRecord[]> {
+  list(): Promise<readonly KeptRecord[]> {
     const { api, timers, namespace, owner } = this.#options
     const selector = encodeURIComponent(`${OWNER_LABEL}=${owner}`)
     const path = `${collectionPath(RESOURCE, namespace)}?labelSelector=${selector}`
     return available(async () => {
-      const records: StoredRecord[] = []
+      const records: KeptRecord[] = []
       await new Lister(api, timers, path).list((page) => records.push(...page.map(stored)))
       return records
     })
   }
 
-  get(name: string): Promise<StoredRecord | undefined> {
+  get(name: string): Promise<KeptRecord | undefined> {
     return available(async () => {
       const object = await this.#objects.get(this.#ref(name))
       return object === undefined ? undefined : stored(object)
     })
   }
 
-  write(name: string, record: ApiObject, before: StoredRecord | undefined): Promise<boolean> {
+  write(name: string, record: ApiObject, before: KeptRecord | undefined): Promise<boolean> {
     return this.#unlessFaster(name, async () => {
       if (before === undefined) {
         await this.#objects.create(RESOURCE, this.#options.namespace, record)
@@ -60,7 +60,7 @@ export class ClusterStore implements RecordStore {
     })
   }
 
-  remove(name: string, { object, version }: StoredRecord): Promise<boolean> {
+  remove(name: string, { object, version }: KeptRecord): Promise<boolean> {
     const preconditions = { uid: textOf(object.metadata, 'uid'), resourceVersion: version }
     return this.#unlessFaster(name, () => this.#objects.delete(this.#ref(name), preconditions))
   }
@@ -86,7 +86,7 @@ export class ClusterStore implements RecordStore {
   }
 }
 
-function stored(object: ApiObject): StoredRecord {
+function stored(object: ApiObject): KeptRecord {
   return { object, version: textOf(object.metadata, 'resourceVersion') }
 }
 

@@ -6,7 +6,7 @@ import { isSystemError } from '../base/system-error.ts'
 import { type ApiObject, isObject } from '../kube/api.ts'
 import { parseJson } from '../kube/read-body.ts'
 import { isOwned } from './host-record.ts'
-import { type RecordStore, type StoredRecord, StoreUnavailable } from './record-store.ts'
+import { type KeptRecord, type RecordStore, StoreUnavailable } from './record-store.ts'
 
 const ENDING = '.json'
 /** Files in which the name of a record of a webhook can be. */
@@ -14,7 +14,7 @@ const FILE = /-webhook-[0-9a-f]{10}\.json$/
 const MODE = 0o644
 
 /** Stores each record as a manifest `NAME.json` in a directory. A file is always complete. */
-export class ManifestStore implements RecordStore {
+export class FileRecordStore implements RecordStore {
   readonly #directory: string
   readonly #owner: string
 
@@ -23,8 +23,8 @@ export class ManifestStore implements RecordStore {
     this.#owner = owner
   }
 
-  async list(): Promise<readonly StoredRecord[]> {
-    const records: StoredRecord[] = []
+  async list(): Promise<readonly KeptRecord[]> {
+    const records: KeptRecord[] = []
     for (const file of available(() => readdirSync(this.#directory)).sort()) {
       if (!FILE.test(file)) continue
       const found = this.#read(file)
@@ -33,11 +33,11 @@ export class ManifestStore implements RecordStore {
     return records
   }
 
-  async get(name: string): Promise<StoredRecord | undefined> {
+  async get(name: string): Promise<KeptRecord | undefined> {
     return this.#read(name + ENDING)
   }
 
-  async write(name: string, record: ApiObject, before: StoredRecord | undefined): Promise<boolean> {
+  async write(name: string, record: ApiObject, before: KeptRecord | undefined): Promise<boolean> {
     return available(() => {
       const file = new NextFile(join(this.#directory, name + ENDING), MODE)
       try {
@@ -50,7 +50,7 @@ export class ManifestStore implements RecordStore {
     })
   }
 
-  async remove(name: string, before: StoredRecord): Promise<boolean> {
+  async remove(name: string, before: KeptRecord): Promise<boolean> {
     return available(() => {
       const path = join(this.#directory, name + ENDING)
       if (stampOf(path) !== before.version) return false
@@ -59,7 +59,7 @@ export class ManifestStore implements RecordStore {
     })
   }
 
-  #read(file: string): StoredRecord | undefined {
+  #read(file: string): KeptRecord | undefined {
     const path = join(this.#directory, file)
     return available(() => {
       const version = stampOf(path)

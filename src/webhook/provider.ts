@@ -20,7 +20,7 @@ import {
   readHostRecord,
 } from './host-record.ts'
 import { fromDocument, mapEndpoint } from './map-endpoint.ts'
-import { type RecordStore, type StoredRecord, StoreUnavailable } from './record-store.ts'
+import { type KeptRecord, type RecordStore, StoreUnavailable } from './record-store.ts'
 
 /** Attempts to write a record that other writers change at the same time. */
 const TRIES_MAX = 5
@@ -171,7 +171,7 @@ export class WebhookProvider {
   async #applyHost(
     host: string,
     changes: Changes,
-    known: ReadonlyMap<string, StoredRecord>,
+    known: ReadonlyMap<string, KeptRecord>,
   ): Promise<HostOutcome> {
     if (!this.#isInside(host)) throw new HostRefused('the host is outside of --zones')
     const { store, scope } = this.#options
@@ -190,7 +190,7 @@ export class WebhookProvider {
   async #tryHost(
     host: string,
     changes: Changes,
-    before: StoredRecord | undefined,
+    before: KeptRecord | undefined,
   ): Promise<HostOutcome | undefined> {
     const { store, scope } = this.#options
     const name = nameOfHost(host, scope.owner)
@@ -214,7 +214,7 @@ export class WebhookProvider {
 }
 
 /** Throws HostRefused if the record is not ours, or is being deleted. */
-function checkBefore(name: string, before: StoredRecord | undefined, owner: string): void {
+function checkBefore(name: string, before: KeptRecord | undefined, owner: string): void {
   if (before === undefined) return
   if (!isOwned(before.object, owner)) {
     throw new HostRefused(`DNSRecord ${name} exists and has another owner than ${owner}`)

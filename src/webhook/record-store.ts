@@ -1,7 +1,7 @@
 import type { ApiObject } from '../kube/api.ts'
 
 /** A stored record. */
-export interface StoredRecord {
+export interface KeptRecord {
   readonly object: ApiObject
   /** Differs after each write. */
   readonly version: string
@@ -13,14 +13,14 @@ export class StoreUnavailable extends Error {}
 /** Where the records are. Methods reject with StoreUnavailable, or with another error if the store refuses. */
 export interface RecordStore {
   /** Returns the records of our owner. */
-  list(): Promise<readonly StoredRecord[]>
+  list(): Promise<readonly KeptRecord[]>
   /** Returns the record of that name, of any owner; undefined = it does not exist. */
-  get(name: string): Promise<StoredRecord | undefined>
+  get(name: string): Promise<KeptRecord | undefined>
   /**
    * Writes a record. `before`: the version that it replaces; undefined = none. Returns false if another writer was
    * faster.
    */
-  write(name: string, record: ApiObject, before: StoredRecord | undefined): Promise<boolean>
+  write(name: string, record: ApiObject, before: KeptRecord | undefined): Promise<boolean>
   /** Removes a record. Returns false if another writer was faster. */
-  remove(name: string, before: StoredRecord): Promise<boolean>
+  remove(name: string, before: KeptRecord): Promise<boolean>
 }

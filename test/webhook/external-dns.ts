@@ -1,7 +1,7 @@
 import { SILENT_LOG } from '../../src/base/telemetry/log.ts'
 import { systemTimers } from '../../src/base/timers.ts'
 import type { RecordDocument } from '../../src/records/record-document.ts'
-import { ClusterStore } from '../../src/webhook/cluster-store.ts'
+import { ClusterRecordStore } from '../../src/webhook/cluster-store.ts'
 import { type ExternalEndpoint, keyOf, scanEndpoints } from '../../src/webhook/external-endpoint.ts'
 import { WebhookProvider } from '../../src/webhook/provider.ts'
 import type { RecordStore } from '../../src/webhook/record-store.ts'
@@ -46,7 +46,7 @@ export function openSite({
   log = SILENT_LOG,
 } = {}): Site {
   const namespace = 'dns'
-  const store = new ClusterStore({ api, timers: systemTimers, namespace, owner })
+  const store = new ClusterRecordStore({ api, timers: systemTimers, namespace, owner })
   return {
     api,
     provider: openProvider(store, owner, log),

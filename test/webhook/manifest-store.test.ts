@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { validateResource } from '../../src/records/validate/resource.ts'
-import { ManifestStore } from '../../src/webhook/manifest-store.ts'
+import { FileRecordStore } from '../../src/webhook/manifest-store.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { endpoint, openProvider, registryOf } from './external-dns.ts'
 
@@ -12,7 +12,7 @@ const UNAVAILABLE = { message: /ENOENT|ENOTDIR/ }
 
 t.test('each record is a file', async (t) => {
   const directory = temporaryDirectory(t)
-  const provider = openProvider(new ManifestStore(directory, 'default'))
+  const provider = openProvider(new FileRecordStore(directory, 'default'))
   const put = [A, registryOf(A), B, registryOf(B)]
   t.match(await provider.apply({ remove: [], put }), { written: 2, failures: [] })
   const files = readdirSync(directory).sort()
@@ -29,9 +29,9 @@ t.test('each record is a file', async (t) => {
 
 t.test('files of others are not read, and not replaced', async (t) => {
   const directory = temporaryDirectory(t)
-  const others = openProvider(new ManifestStore(directory, 'other'), 'other')
+  const others = openProvider(new FileRecordStore(directory, 'other'), 'other')
   await others.apply({ remove: [], put: [A] })
-  const provider = openProvider(new ManifestStore(directory, 'default'))
+  const provider = openProvider(new FileRecordStore(directory, 'default'))
   writeFileSync(join(directory, 'mine.json'), '{')
   writeFileSync(join(directory, 'a.yaml'), 'kind: DNSRecord\n')
   t.same(await provider.records(), [])
@@ -45,7 +45,7 @@ t.test('files of others are not read, and not replaced', async (t) => {
 
 t.test('a directory that is gone', async (t) => {
   const directory = temporaryDirectory(t)
-  const provider = openProvider(new ManifestStore(directory, 'default'))
+  const provider = openProvider(new FileRecordStore(directory, 'default'))
   rmSync(directory, { recursive: true })
   await t.rejects(provider.records(), UNAVAILABLE)
   await t.rejects(provider.apply({ remove: [], put: [A] }), UNAVAILABLE)
@@ -54,7 +54,7 @@ t.test('a directory that is gone', async (t) => {
 t.test('writers at the same time all succeed', async (t) => {
   const directory = temporaryDirectory(t)
   const put = Array.from({ length: 4 }, (_, index) => ({ ...A, setIdentifier: `set-${index}` }))
-  const open = () => openProvider(new ManifestStore(directory, 'default'))
+  const open = () => openProvider(new FileRecordStore(directory, 'default'))
   const outcomes = await Promise.all(put.map((one) => open().apply({ remove: [], put: [one] })))
   t.same(
     outcomes.flatMap(({ failures }) => failures),

@@ -1,6 +1,6 @@
 /**
- * Latitude and longitude of the places that Azure names its regions after, in degrees. The keys are the names of regions
- * in lower case without spaces, such as `westeurope` for "West Europe".
+ * Latitude and longitude of the places that Azure names its regions after, in degrees. The keys are the names of
+ * regions in lower case without spaces, such as `westeurope` for "West Europe".
  */
 const REGIONS: ReadonlyMap<string, string> = new Map([
   ['australiacentral', '-35.31,149.12'],

@@ -3,7 +3,7 @@ import { continentOf } from '../../geo/countries.ts'
 import { type LuaBranch, LuaFault, type LuaValue } from './lua-syntax.ts'
 
 /** Targets that one draw returns together. */
-export interface LuaTargets {
+interface LuaTargets {
   readonly targets: readonly string[]
   /** Undefined = all targets of the choice are returned together. */
   readonly weight: number | undefined

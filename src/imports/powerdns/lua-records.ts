@@ -5,15 +5,15 @@ import { Entry, ZoneLexer } from '../../zone/zonefile/lexer.ts'
 export const LUA_TYPE = 65402
 
 /** A LUA record. */
-export interface LuaRecord {
+interface LuaRecord {
   /** Type of the records that the script returns. */
   readonly type: number
   readonly script: string
 }
 
 /**
- * Returns a zone file with each `LUA TYPE "SCRIPT"…` in the form of an unknown type (RFC 3597), which any server reads. The
- * lines of all records stay as they are.
+ * Returns a zone file with each `LUA TYPE "SCRIPT"…` in the form of an unknown type (RFC 3597), which any server
+ * reads. The lines of all records stay as they are.
  */
 export function hideLuaRecords(text: Buffer): Buffer {
   const lexer = new ZoneLexer(text)

@@ -44,8 +44,8 @@ const END: Token = { kind: 'end', text: 'the end of the script' }
 
 /**
  * Reads the script of a LUA record: an expression, or after `;` statements of the form
- * `if CONDITION then return VALUE elseif … else return VALUE end`, or `return VALUE`. Returns the branches in their order.
- * Throws LuaFault for all other programs.
+ * `if CONDITION then return VALUE elseif … else return VALUE end`, or `return VALUE`. Returns the branches in their
+ * order. Throws LuaFault for all other programs.
  */
 export function parseLuaScript(script: string): readonly LuaBranch[] {
   if (script.length > CHARACTERS_MAX) throw new LuaFault('the script is too long')
