@@ -1,6 +1,5 @@
 import { Resolver } from 'node:dns/promises'
 import t, { type Test } from 'tap'
-import type { ApiObject } from '../../src/kube/api.ts'
 import { SOURCE_WORDS } from '../../src/sources/objects/source-words.ts'
 import { applyAll } from '../support/apply.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
@@ -101,7 +100,7 @@ class Site {
   }
 
   /** The DNSRecords that were written for objects. */
-  async sources(): Promise<readonly ApiObject[]> {
+  async sources(): Promise<readonly Named[]> {
     const path = `${this.#cluster.records(this.name)}?labelSelector=sextant.io/source`
     return (await this.#cluster.must('GET', path)).items
   }
@@ -228,7 +227,7 @@ t.test('objects of other kinds, with the real API server', needsCluster(), async
   })
 
   await t.test('an edit is repaired', async () => {
-    const [record] = (await west.sources()) as readonly Named[]
+    const [record] = await west.sources()
     const path = cluster.records('west', record!.metadata.name)
     await cluster.must('PATCH', path, { spec: { endpoints: [] } })
     const targets = async () => {
