@@ -3,7 +3,7 @@ import { type FieldProblem, RefusedError } from '../../records/validate/fields.t
 import type { ObjectProblem, ObjectRecords, ObjectReference, OnProblem } from './object-kind.ts'
 
 /** Makes the records of an object. Throws RefusedError if it is invalid. */
-export type MakeRecords = (onProblem: OnProblem) => readonly RecordDocument[]
+type MakeRecords = (onProblem: OnProblem) => readonly RecordDocument[]
 
 /** What objects stand for that changed since the last call of `take`. */
 export class ChangedObjects {

@@ -10,7 +10,7 @@ import {
 } from '../../records/validate/fields.ts'
 import type { OnProblem } from './object-kind.ts'
 import type { EndpointProperty } from './provider-properties.ts'
-import type { Targets } from './targets.ts'
+import type { ObjectTargets } from './targets.ts'
 
 /** A property of endpoints that an annotation of the object gives. */
 export interface AnnotatedProperty extends EndpointProperty {
@@ -113,7 +113,7 @@ export class ExternalDnsAnnotations {
   }
 
   /** Returns the targets in place of those of the object; undefined = the annotation is missing or empty. */
-  targets(): Targets | undefined {
+  targets(): ObjectTargets | undefined {
     const texts = this.list('target')
     return texts.length === 0 ? undefined : { texts, place: this.placeOf('target') }
   }

@@ -14,7 +14,7 @@ import { type ObjectSettings, readObjectSettings } from './settings-annotations.
 import type { PlainEndpoint } from './targets.ts'
 
 /** The records of the hosts of one object, with the settings of its annotations in them. */
-export class HostRecords {
+export class RecordsOfHost {
   readonly #word: string
   readonly #object: ApiObject
   readonly #settings: ObjectSettings

@@ -27,7 +27,7 @@ export interface PropertyScope {
 }
 
 /** Properties of external-dns in Sextant's terms. */
-export interface MappedProperties {
+interface MappedProperties {
   /** Those of a DNSRecord, each once. */
   readonly properties: readonly EndpointProperty[]
   /** Settings of the whole record, by the part of the annotation's name behind `sextant.io/`, each once. */
@@ -39,7 +39,7 @@ export interface MappedProperties {
 }
 
 /** The endpoint cannot be served as its properties say. */
-export interface RefusedProperties {
+interface RefusedProperties {
   /** The path begins at the list of properties. */
   readonly refused: FieldProblem
 }

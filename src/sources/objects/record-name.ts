@@ -6,8 +6,8 @@ const READABLE_MAX = 200
 const DIGEST_LENGTH = 10
 
 /**
- * Returns the name of the DNSRecord of one host of an object, such as `shop-gateway-0a1b2c3d4e`: different for each kind,
- * object and host of a namespace. `word`: of the kind.
+ * Returns the name of the DNSRecord of one host of an object, such as `shop-gateway-0a1b2c3d4e`: different for each
+ * kind, object and host of a namespace. `word`: of the kind.
  */
 export function recordNameOf(word: string, name: string, host: string): string {
   const digest = createHash('sha256')

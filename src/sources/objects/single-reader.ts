@@ -7,7 +7,7 @@ import type { ObjectReader, ObjectRecords, ObjectReference, OnProblem } from './
 import { referenceOf } from './object-reference.ts'
 
 /** Makes the records of an object. Throws RefusedError if it is invalid. */
-export type ReadObject = (object: ApiObject, onProblem: OnProblem) => readonly RecordDocument[]
+type ReadObject = (object: ApiObject, onProblem: OnProblem) => readonly RecordDocument[]
 
 /** Reads a kind with one resource: the records of an object depend on no other object. */
 export class SingleReader implements ObjectReader {

@@ -6,7 +6,7 @@ import { scanHost } from '../../records/validate/names.ts'
 import type { OnProblem } from './object-kind.ts'
 
 /** Addresses and host names to which a host leads. */
-export interface Targets {
+export interface ObjectTargets {
   readonly texts: readonly string[]
   /** The field of the object that has them. */
   readonly place: FieldPlace
@@ -33,7 +33,7 @@ export function checkHost(text: string, place: FieldPlace): string {
  */
 export function endpointsOf(
   dnsName: string,
-  { texts, place }: Targets,
+  { texts, place }: ObjectTargets,
   onProblem: OnProblem,
 ): readonly PlainEndpoint[] {
   const [ipv4, ipv6, names] = [new Set<string>(), new Set<string>(), new Set<string>()]
@@ -61,7 +61,7 @@ export function endpointsOf(
 }
 
 /** Returns the endpoint with these addresses; none if the set is empty. */
-export function addressEndpoints(
+function addressEndpoints(
   dnsName: string,
   recordType: string,
   addresses: ReadonlySet<string>,

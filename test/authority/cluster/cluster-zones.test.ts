@@ -5,7 +5,7 @@ import {
   internalScheme,
   type NameScheme,
 } from '../../../src/authority/cluster/name-scheme.ts'
-import { type ObjectKind, ObjectStore } from '../../../src/authority/cluster/object-store.ts'
+import { type FollowedPlural, ObjectStore } from '../../../src/authority/cluster/object-store.ts'
 import { runWhole } from '../../../src/base/slices.ts'
 import { printType, Rcode, RRType } from '../../../src/dns/iana/index.ts'
 import { nameKey, printName, scanName } from '../../../src/dns/name/name.ts'
@@ -43,13 +43,13 @@ class Site {
     })
   }
 
-  put(plural: ObjectKind, namespace: string, name: string, more: ApiObject = {}): this {
+  put(plural: FollowedPlural, namespace: string, name: string, more: ApiObject = {}): this {
     const { labels = {}, ...rest } = more
     this.store.put(plural, { metadata: { namespace, name, labels }, ...rest })
     return this
   }
 
-  remove(plural: ObjectKind, namespace: string, name: string): this {
+  remove(plural: FollowedPlural, namespace: string, name: string): this {
     this.store.remove(plural, { namespace, name })
     return this
   }
@@ -295,7 +295,7 @@ async function testRandomChanges(t: Test, scheme: NameScheme): Promise<void> {
       { spec: { externalIPs: [`10.4.0.${below(4)}`], ports: [{ name: 'p', port: below(3) }] } },
       { status: { loadBalancer: { ingress: [{ hostname: `h${below(3)}.example` }] } } },
     ]
-    const content: Record<ObjectKind, ApiObject> = {
+    const content: Record<FollowedPlural, ApiObject> = {
       namespaces: {},
       services: kinds[below(kinds.length)]!,
       endpointslices: slice(`s${below(6)}`, address, `10.1.1.${below(5)}`),

@@ -140,7 +140,7 @@ function readEndpoint(
   }
 }
 
-/** Adds an endpoint. As in external-dns, targets of endpoints that are equal otherwise are united, except host names. */
+/** Adds an endpoint. As in external-dns, targets of otherwise equal endpoints are united, except host names. */
 function addEndpoint({ endpoints }: Host, endpoint: EndpointDocument): void {
   const { targets, ...rest } = endpoint
   const isName = rest.recordType === 'CNAME' || rest.recordType === 'ALIAS'

@@ -25,7 +25,7 @@ export interface ReportedSection extends ParentSection {
 
 type ConditionStatus = 'True' | 'False' | 'Unknown'
 
-export interface ObjectCondition {
+interface ObjectCondition {
   readonly status: ConditionStatus
   readonly message: string
 }

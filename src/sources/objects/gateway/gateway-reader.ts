@@ -1,8 +1,8 @@
 import type { ApiObject } from '../../../kube/api.ts'
 import { keyOf } from '../../../kube/object-key.ts'
-import { KeyIndex } from '../key-index.ts'
 import { isObjectGone, keysIn } from '../object-fields.ts'
 import type { ObjectReader, ObjectRecords, ObjectReference } from '../object-kind.ts'
+import { SetsByKey } from '../sets-by-key.ts'
 import type { ParentKey } from './attachment.ts'
 import { GatewayHosts } from './gateway-hosts.ts'
 import {
@@ -32,7 +32,7 @@ export class GatewayReader implements ObjectReader {
   /** Each of these is by `namespace/name`. */
   readonly #gateways = new Map<string, Gateway>()
   readonly #listenerSets = new Map<string, SetOfListeners>()
-  readonly #setsOfGateway = new KeyIndex()
+  readonly #setsOfGateway = new SetsByKey()
   readonly #hosts = new Map<string, GatewayHosts>()
   /** Gateways whose records were returned. */
   readonly #settled = new Map<string, ObjectReference>()
@@ -40,7 +40,7 @@ export class GatewayReader implements ObjectReader {
   /** By id: the plural and `namespace/name`. */
   readonly #routes = new Map<string, GatewayRoute>()
   /** Ids by parent. */
-  readonly #routesOfParent = new KeyIndex()
+  readonly #routesOfParent = new SetsByKey()
 
   put(plural: string, object: ApiObject): void {
     const key = keyOf(object)

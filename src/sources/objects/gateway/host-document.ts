@@ -3,7 +3,7 @@ import type { RecordDocument } from '../../../records/record-document.ts'
 import { type FieldProblem, RESOURCE, RefusedError } from '../../../records/validate/fields.ts'
 import { SETTING_PREFIX } from '../../../records/validate/settings.ts'
 import { ExternalDnsAnnotations } from '../external-dns-annotations.ts'
-import { HostRecords } from '../host-record.ts'
+import { RecordsOfHost } from '../host-record.ts'
 import type { ObjectProblem, ObjectReference } from '../object-kind.ts'
 import { endpointsOf } from '../targets.ts'
 import type { Gateway } from './parents.ts'
@@ -41,7 +41,7 @@ export function makeHost({ gateway, host, routes, targets }: HostParts): HostRes
   }
   try {
     const externalDns = new ExternalDnsAnnotations(object)
-    const records = new HostRecords('gateway', object, externalDns, noteProblem)
+    const records = new RecordsOfHost('gateway', object, externalDns, noteProblem)
     const endpoints = endpointsOf(host, { texts: targets, place: ADDRESSES }, noteProblem)
     return { document: records.make(host, endpoints), problems }
   } catch (error) {

@@ -4,7 +4,7 @@ import { findCondition, GATEWAY_GROUP, type ParentSection } from './attachment.t
 import { scanHostName } from './host-names.ts'
 
 /** A listener of a Gateway or a ListenerSet. */
-export interface Listener {
+export interface GatewayListener {
   readonly name: string
   readonly port: number
   readonly protocol: string
@@ -35,14 +35,14 @@ const PROTOCOLS: ReadonlyMap<string, readonly string[]> = new Map([
 export function readListeners(
   { spec, status }: ApiObject,
   needsStatus: boolean,
-): readonly Listener[] {
+): readonly GatewayListener[] {
   const statuses = new Map(
     itemsOf(status, 'listeners').map((one) => [
       textOf(one, 'name'),
       findCondition(one, 'Accepted'),
     ]),
   )
-  return itemsOf(spec, 'listeners').flatMap((listener): Listener[] => {
+  return itemsOf(spec, 'listeners').flatMap((listener): GatewayListener[] => {
     const name = textOf(listener, 'name')
     const accepted = statuses.get(name)?.status
     if (accepted === 'False' || (needsStatus && accepted !== 'True')) return []
@@ -66,7 +66,7 @@ export function readListeners(
 export function isAttached(
   route: RouteKind,
   { sectionName, port }: ParentSection,
-  listener: Listener,
+  listener: GatewayListener,
   namespace: string,
 ): boolean {
   const { kind } = route

@@ -6,14 +6,14 @@ import { itemsOf, partOf } from '../object-fields.ts'
 import type { ObjectProblem, ObjectReference } from '../object-kind.ts'
 import { referenceOf } from '../object-reference.ts'
 import { findCondition, type ParentKey } from './attachment.ts'
-import { type Listener, readListeners } from './listeners.ts'
+import { type GatewayListener, readListeners } from './listeners.ts'
 
 /** What routes are attached to: a Gateway, or a ListenerSet of one. */
 export interface Parent {
   readonly key: ParentKey
   readonly of: ObjectReference
-  readonly listeners: readonly Listener[]
-  /** Targets that an annotation gives in place of the addresses; empty = none. */
+  readonly listeners: readonly GatewayListener[]
+  /** ObjectTargets that an annotation gives in place of the addresses; empty = none. */
   readonly targets: readonly string[]
   /** False: another controller is responsible for it. */
   readonly isOurs: boolean

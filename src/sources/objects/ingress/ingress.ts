@@ -6,7 +6,7 @@ import {
   DEFINED_HOSTS_ONLY,
   ExternalDnsAnnotations,
 } from '../external-dns-annotations.ts'
-import { HostRecords } from '../host-record.ts'
+import { RecordsOfHost } from '../host-record.ts'
 import { loadBalancerTargets } from '../load-balancer.ts'
 import { itemsOf, textsOf } from '../object-fields.ts'
 import type { OnProblem } from '../object-kind.ts'
@@ -23,7 +23,7 @@ export function readIngress(object: ApiObject, onProblem: OnProblem): readonly R
   for (const [text, place] of hostTexts(object, externalDns)) hosts.add(checkHost(text, place))
   if (hosts.size === 0) return []
   for (const problem of externalDns.problems) onProblem(problem)
-  const records = new HostRecords('ingress', object, externalDns, onProblem)
+  const records = new RecordsOfHost('ingress', object, externalDns, onProblem)
   const targets = externalDns.targets() ?? loadBalancerTargets(object)
   if (targets.texts.length === 0) {
     throw new RefusedError(targets.place, 'the Ingress has no address yet')

@@ -1,7 +1,7 @@
 import type { NodeParts, PodParts, SliceParts } from './cluster-parts.ts'
 
 /** The objects that the records of Services depend on. */
-export interface ClusterView {
+export interface ServiceCluster {
   nodes(): Iterable<NodeParts>
   /** Undefined = it is not known. */
   node(name: string): NodeParts | undefined

@@ -6,17 +6,17 @@ import { partOf } from '../object-fields.ts'
 import type { OnProblem } from '../object-kind.ts'
 import { endpointsOf, type PlainEndpoint } from '../targets.ts'
 import type { PodParts, SliceEndpoint } from './cluster-parts.ts'
-import type { ClusterView } from './cluster-view.ts'
+import type { ServiceCluster } from './cluster-view.ts'
 
 const ENDPOINTS_TYPE = 'endpoints-type'
 export const NODE_EXTERNAL = 'NodeExternalIP'
 const HOST = 'HostIP'
 
 /** A headless Service, and where its endpoints come from. */
-export interface HeadlessService {
+interface HeadlessService {
   readonly object: ApiObject
   readonly externalDns: ExternalDnsAnnotations
-  readonly cluster: ClusterView
+  readonly cluster: ServiceCluster
 }
 
 /**
@@ -64,7 +64,7 @@ function targetsOf(
   type: string,
   endpoint: SliceEndpoint,
   pod: PodParts | undefined,
-  cluster: ClusterView,
+  cluster: ServiceCluster,
 ): readonly string[] {
   if (pod !== undefined && pod.targets.length > 0) return pod.targets
   if (type === NODE_EXTERNAL) {

@@ -4,14 +4,14 @@ import { keyOf } from '../../../kube/object-key.ts'
 import { SPEC } from '../../../records/validate/fields.ts'
 import type { ExternalDnsAnnotations } from '../external-dns-annotations.ts'
 import { itemsOf } from '../object-fields.ts'
-import type { PlainEndpoint, Targets } from '../targets.ts'
+import type { ObjectTargets, PlainEndpoint } from '../targets.ts'
 import type { NodeParts, SliceEndpoint } from './cluster-parts.ts'
-import type { ClusterView } from './cluster-view.ts'
+import type { ServiceCluster } from './cluster-view.ts'
 
 /** Priority and weight of SRV records, as in external-dns. */
 const SRV_START = '0 50'
 
-/** Returns an SRV endpoint for each port that Nodes open. A wildcard has none, because its name would be no wildcard. */
+/** Returns an SRV endpoint for each port of Nodes. A wildcard has none, because its name would be no wildcard. */
 export function portEndpoints(object: ApiObject, host: string): readonly PlainEndpoint[] {
   if (host.startsWith('*.')) return []
   const byName = new Map<string, string[]>()
@@ -33,8 +33,8 @@ export function portEndpoints(object: ApiObject, host: string): readonly PlainEn
 export function nodeTargets(
   object: ApiObject,
   externalDns: ExternalDnsAnnotations,
-  cluster: ClusterView,
-): Targets {
+  cluster: ServiceCluster,
+): ObjectTargets {
   const isLocal = textOf(object.spec, 'externalTrafficPolicy') === 'Local'
   const nodes = (isLocal ? nodesWithPods(keyOf(object), cluster) : [...cluster.nodes()]).filter(
     ({ isSchedulable }) => isSchedulable,
@@ -52,7 +52,7 @@ export function nodeTargets(
  * Returns the Nodes with Pods of the Service, which alone pass traffic on. Only the best state counts that any Pod has:
  * ready, ready but terminating, or not ready.
  */
-function nodesWithPods(service: string, cluster: ClusterView): readonly NodeParts[] {
+function nodesWithPods(service: string, cluster: ServiceCluster): readonly NodeParts[] {
   const ranks = new Map<string, number>()
   for (const { endpoints } of cluster.slicesOf(service)) {
     for (const endpoint of endpoints) {

@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import type { ApiObject } from '../../../kube/api.ts'
 import { keyOf, splitKey } from '../../../kube/object-key.ts'
 import { ChangedObjects } from '../changed-objects.ts'
-import { KeyIndex } from '../key-index.ts'
 import { isObjectGone, keysIn } from '../object-fields.ts'
 import type { ObjectReader, ObjectRecords, ObjectReference } from '../object-kind.ts'
 import { referenceOf } from '../object-reference.ts'
+import { SetsByKey } from '../sets-by-key.ts'
 import {
   type NodeParts,
   type PodParts,
@@ -14,22 +14,22 @@ import {
   readSlice,
   type SliceParts,
 } from './cluster-parts.ts'
-import type { ClusterView } from './cluster-view.ts'
+import type { ServiceCluster } from './cluster-view.ts'
 import { NODES, PODS, SERVICES, SLICES } from './plurals.ts'
 import { makeServiceRecords, readService, type Service } from './service.ts'
 
 /** Services, and the Nodes, EndpointSlices and Pods that some of them depend on. */
-export class ServiceReader implements ObjectReader, ClusterView {
+export class ServiceReader implements ObjectReader, ServiceCluster {
   /** Undefined = it has no host names. */
   readonly #services = new Map<string, Service | undefined>()
   readonly #nodes = new Map<string, NodeParts>()
   readonly #slices = new Map<string, SliceParts>()
   readonly #pods = new Map<string, PodParts>()
   /** Keys of EndpointSlices by their Service, and by their Pods. */
-  readonly #slicesOfService = new KeyIndex()
-  readonly #slicesOfPod = new KeyIndex()
+  readonly #slicesOfService = new SetsByKey()
+  readonly #slicesOfPod = new SetsByKey()
   /** Services by the resource that they need. */
-  readonly #needing = new KeyIndex()
+  readonly #needing = new SetsByKey()
   /** Services that have to be settled. */
   #pending = new Map<string, ObjectReference>()
   readonly #changed = new ChangedObjects()

@@ -2,12 +2,12 @@ import { type ApiObject, type JsonValue, textOf } from '../../../kube/api.ts'
 import type { RecordDocument } from '../../../records/record-document.ts'
 import { type FieldPlace, quote, RefusedError, SPEC } from '../../../records/validate/fields.ts'
 import { ExternalDnsAnnotations } from '../external-dns-annotations.ts'
-import { HostRecords } from '../host-record.ts'
+import { RecordsOfHost } from '../host-record.ts'
 import { loadBalancerTargets } from '../load-balancer.ts'
 import { partOf, textsOf } from '../object-fields.ts'
 import type { OnProblem } from '../object-kind.ts'
-import { checkHost, endpointsOf, type PlainEndpoint, type Targets } from '../targets.ts'
-import type { ClusterView } from './cluster-view.ts'
+import { checkHost, endpointsOf, type ObjectTargets, type PlainEndpoint } from '../targets.ts'
+import type { ServiceCluster } from './cluster-view.ts'
 import { headlessEndpoints, NODE_EXTERNAL } from './headless.ts'
 import { nodeTargets, portEndpoints } from './node-port.ts'
 import { NODES, PODS, SLICES } from './plurals.ts'
@@ -53,11 +53,11 @@ function typeOf(spec: JsonValue | undefined): string {
 /** Makes the records of a Service, one for each host. Throws RefusedError. */
 export function makeServiceRecords(
   { object, externalDns }: Service,
-  cluster: ClusterView,
+  cluster: ServiceCluster,
   onProblem: OnProblem,
 ): readonly RecordDocument[] {
   for (const problem of externalDns.problems) onProblem(problem)
-  const records = new HostRecords('service', object, externalDns, onProblem)
+  const records = new RecordsOfHost('service', object, externalDns, onProblem)
   const hosts = new Map<string, PlainEndpoint[]>()
   for (const key of ['hostname', INTERNAL_HOSTNAME]) {
     const place = externalDns.placeOf(key)
@@ -83,10 +83,10 @@ function endpointsOfHost(
   object: ApiObject,
   externalDns: ExternalDnsAnnotations,
   { host, isInternal }: ServiceHost,
-  cluster: ClusterView,
+  cluster: ServiceCluster,
   onProblem: OnProblem,
 ): readonly PlainEndpoint[] {
-  const ofTargets = (targets: Targets): readonly PlainEndpoint[] => {
+  const ofTargets = (targets: ObjectTargets): readonly PlainEndpoint[] => {
     if (targets.texts.length > 0) return endpointsOf(host, targets, onProblem)
     throw new RefusedError(targets.place, 'the Service has no address yet')
   }
@@ -114,21 +114,21 @@ function endpointsOfHost(
   return []
 }
 
-function clusterTargets(spec: JsonValue | undefined): Targets {
+function clusterTargets(spec: JsonValue | undefined): ObjectTargets {
   const address = textOf(spec, 'clusterIP')
   const isAddress = address !== '' && address !== HEADLESS
   return { texts: isAddress ? [address] : [], place: SPEC.at('clusterIP') }
 }
 
 /** External addresses replace those of the load balancer. */
-function publicTargets(object: ApiObject): Targets {
+function publicTargets(object: ApiObject): ObjectTargets {
   const texts = textsOf(object.spec, 'externalIPs')
   return texts.length > 0 ? { texts, place: EXTERNAL } : loadBalancerTargets(object)
 }
 
 const EXTERNAL: FieldPlace = SPEC.at('externalIPs')
 
-function externalTargets(spec: JsonValue | undefined): Targets {
+function externalTargets(spec: JsonValue | undefined): ObjectTargets {
   const texts = textsOf(spec, 'externalIPs')
   if (texts.length > 0) return { texts, place: EXTERNAL }
   const name = textOf(spec, 'externalName')

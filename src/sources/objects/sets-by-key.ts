@@ -1,5 +1,5 @@
 /** Sets of values by key. */
-export class KeyIndex {
+export class SetsByKey {
   readonly #sets = new Map<string, Set<string>>()
 
   of(key: string): Iterable<string> {
