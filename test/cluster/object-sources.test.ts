@@ -3,25 +3,33 @@ import { applyAll } from '../support/apply.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import { composeManifests, type Manifest } from '../support/kustomize.ts'
+import { cityEntry, composeMmdb } from '../support/mmdb.ts'
 import { needs, run } from '../support/peer.ts'
+import { freePort, runSextant } from '../support/server.ts'
+import { until } from '../support/until.ts'
+import { AddressedObject, DNSENDPOINT, INGRESS, SERVICE } from './addressed-objects.ts'
 import { Gateways } from './gateway-objects.ts'
-import { ServedCluster, ZONE } from './served-cluster.ts'
-import {
-  ENDPOINT_API,
-  GATEWAY_API,
-  installDnsEndpoint,
-  installGatewayApi,
-} from './source-definitions.ts'
+import { SEEN_MS, ServedCluster, ZONE } from './served-cluster.ts'
+import { GATEWAY_API, installDnsEndpoint, installGatewayApi } from './source-definitions.ts'
 
-const KINDS = ['dnsendpoint', 'gateway', 'service']
+const KINDS = ['dnsendpoint', 'gateway', 'service', 'ingress']
 
 t.setTimeout(CLUSTER_TEST_MS)
 
 t.test('objects of other kinds are served, and followed', needsCluster(), async (t) => {
   const cluster = await Cluster.start(t)
   for (const name of ['infra', 'team']) await cluster.createNamespace(name)
-  const properties = `sources ${KINDS.join(' ')}`
-  const site = await ServedCluster.start(t, cluster.kubeconfig('viewer'), { properties })
+  const admin = await freePort()
+  const site = await ServedCluster.start(t, cluster.kubeconfig('viewer'), {
+    properties: `sources ${KINDS.join(' ')}`,
+    directives: `admin 127.0.0.1:${admin}\n    geoip places.mmdb {\n edns-subnet\n }`,
+    files: { 'places.mmdb': PLACES },
+  })
+  const { port } = site.server
+  const dig = async (...question: string[]): Promise<string[]> => {
+    const args = ['@127.0.0.1', '-p', `${port}`, '+short', ...question]
+    return (await run('dig', args)).stdout.trim().split('\n')
+  }
   const gateways = new Gateways(cluster)
 
   await t.test('rights and definitions that come later', async (t) => {
@@ -42,9 +50,7 @@ t.test('objects of other kinds are served, and followed', needsCluster(), async 
     await gateways.accept('infra', 'shop', ['192.0.2.1'])
     await gateways.acceptRoute('team', 'shop', 'True')
     await site.sees('shop', '192.0.2.1')
-    const { port } = site.server
-    const args = ['@127.0.0.1', '-p', `${port}`, '+short', `any.apps.${ZONE}`, 'A']
-    t.equal((await run('dig', args)).stdout, '192.0.2.1\n')
+    t.strictSame(await dig(`any.apps.${ZONE}`), ['192.0.2.1'])
     await site.server.prints(
       /no zone is served for Gateway infra\/shop \(shop\.example\.net\): ignored/,
     )
@@ -76,7 +82,9 @@ t.test('objects of other kinds are served, and followed', needsCluster(), async 
   })
 
   await t.test('two objects with one host: the oldest is served', async () => {
-    await createService(cluster, 'rival', `shop.${ZONE}`, '192.0.2.9')
+    const rival = new AddressedObject(cluster, SERVICE, 'rival', 'shop')
+    await rival.create()
+    await rival.setAddress('192.0.2.9')
     await site.server.prints(
       /192\.0\.2\.4 \(infra\/Gateway:shop:shop\.k\.example\.com\) and 192\.0\.2\.9 \(infra\/Service:rival:/,
     )
@@ -85,33 +93,70 @@ t.test('objects of other kinds are served, and followed', needsCluster(), async 
     await site.sees('shop', '192.0.2.9')
   })
 
-  await t.test('DNSEndpoints', async () => {
-    const dnsName = `plain.${ZONE}`
-    await cluster.must('POST', `${ENDPOINT_API}/namespaces/team/dnsendpoints`, {
-      apiVersion: 'externaldns.k8s.io/v1alpha1',
-      kind: 'DNSEndpoint',
-      metadata: { name: 'plain' },
-      spec: { endpoints: [{ dnsName, recordType: 'A', targets: ['192.0.2.20'] }] },
+  for (const sample of [SERVICE, INGRESS, DNSENDPOINT]) {
+    await t.test(`${sample.kind}: last good records`, needs('dig'), async (t) => {
+      const name = sample.kind.toLowerCase()
+      const shown = (text: string) => new RegExp(`${sample.kind} infra/${name}: .*${text}`)
+      const object = new AddressedObject(cluster, sample, name)
+      await object.create()
+      if (sample.subresource !== '') await site.server.prints(shown('has no address yet'))
+      t.equal(await site.ask(name), 'NXDOMAIN')
+      await object.setAddress('192.0.2.20')
+      await site.sees(name, '192.0.2.20')
+      await object.annotate({ 'sextant.io/weight': 'much' })
+      await site.server.prints(shown('sextant\\.io/weight: .*much'))
+      await object.setAddress('192.0.2.21')
+      // The report shows that the server has read the address too.
+      await object.annotate({ 'sextant.io/weight': 'more' })
+      const fault = shown('sextant\\.io/weight: .*more')
+      await site.server.prints(fault)
+      t.match((await site.ready()).text, fault)
+      const status = await runSextant('.', ['status', `@127.0.0.1:${admin}`])
+      t.match(status.stdout, fault)
+      t.strictSame(await dig(`${name}.${ZONE}`), ['192.0.2.20'])
+      await object.annotate({ 'sextant.io/weight': null })
+      await site.sees(name, '192.0.2.21')
     })
-    await site.sees('plain', '192.0.2.20')
+  }
+
+  await t.test('weights and places of a DNSEndpoint', needs('dig'), async (t) => {
+    const object = new AddressedObject(cluster, DNSENDPOINT, 'steered')
+    await object.create({ endpoints: steered(['100', '0']) })
+    const host = `steered.${ZONE}`
+    const ask = async () => [await dig(host, EUROPE), await dig(host, AMERICA)].join(' ')
+    const becomes = (want: string) =>
+      until(async () => (await ask()) === want, `${host} to be ${want}`, SEEN_MS)
+    await becomes('192.0.2.31 192.0.2.33')
+    await object.patch({ spec: { endpoints: steered(['0', '100']) } })
+    await becomes('192.0.2.32 192.0.2.33')
+    t.strictSame(await dig(`mail.${ZONE}`, 'MX'), [`10 steered.${ZONE}.`])
   })
 })
 
-/** Creates a Service of a load balancer with this address. */
-async function createService(
-  cluster: Cluster,
-  name: string,
-  host: string,
-  ip: string,
-): Promise<void> {
-  const path = '/api/v1/namespaces/infra/services'
-  const annotations = { 'external-dns.kubernetes.io/hostname': host }
-  await cluster.must('POST', path, {
-    metadata: { name, annotations },
-    spec: { type: 'LoadBalancer', ports: [{ port: 80 }] },
+const EUROPE = '+subnet=198.51.100.0/24'
+const AMERICA = '+subnet=203.0.113.0/24'
+const PLACES = composeMmdb({
+  networks: { '198.51.100.0/24': cityEntry('IE', 'EU'), '203.0.113.0/24': cityEntry('US', 'NA') },
+})
+
+/** Two endpoints in Europe with these weights, one in America, and a record of another type. */
+function steered(weights: readonly [string, string]): object[] {
+  const endpoint = (setIdentifier: string, address: string, code: string, weight: string) => ({
+    dnsName: `steered.${ZONE}`,
+    recordType: 'A',
+    targets: [address],
+    setIdentifier,
+    providerSpecific: [
+      { name: 'geo-code', value: code },
+      { name: 'aws/weight', value: weight },
+    ],
   })
-  const status = { loadBalancer: { ingress: [{ ip }] } }
-  await cluster.must('PATCH', `${path}/${name}/status`, { status })
+  return [
+    endpoint('dublin', '192.0.2.31', 'GEO-EU', weights[0]),
+    endpoint('milan', '192.0.2.32', 'GEO-EU', weights[1]),
+    endpoint('boston', '192.0.2.33', 'GEO-NA', '1'),
+    { dnsName: `mail.${ZONE}`, recordType: 'MX', targets: [`10 steered.${ZONE}`] },
+  ]
 }
 
 /** The rights of the server for a kind, for the user that it is here. */

@@ -61,8 +61,12 @@ export class ServedCluster {
     kubeconfig: string,
     {
       properties = '',
+      directives = '',
       ...how
-    }: { properties?: string } & Pick<ServerOptions, 'env' | 'wrapper'> = {},
+    }: { properties?: string; directives?: string } & Pick<
+      ServerOptions,
+      'env' | 'files' | 'wrapper'
+    > = {},
   ): Promise<ServedCluster> {
     const [http, metrics] = [await freePort(), await freePort()]
     const corefile = `${ZONE}:{PORT} {
@@ -72,6 +76,7 @@ export class ServedCluster {
         share-hosts . *
         ${properties}
     }
+    ${directives}
     ready 127.0.0.1:${http}
     prometheus 127.0.0.1:${metrics}
 }
