@@ -4,6 +4,7 @@ import type { Address } from '../../dns/text/address.ts'
 import { CHAIN_MAX } from '../../health/down-targets.ts'
 import {
   ALIAS_TYPE,
+  DERIVED_ENDPOINTS_MAX,
   type Endpoint,
   SET_IDENTIFIER_CHARACTERS_MAX,
 } from '../../records/dns-record.ts'
@@ -19,6 +20,8 @@ export const ADDRESSES_MAX = 64
 const NAMES_MAX = 256
 /** Faults of one ALIAS endpoint that are reported. */
 const FAULTS_MAX = 4
+/** Maximum number of addresses in our zones that the ALIAS endpoints of one record read. */
+const READS_MAX = 65_536
 
 /** Where ALIAS endpoints may lead. `note`: gets what the result depends on. */
 export interface AliasWorld {
@@ -28,6 +31,18 @@ export interface AliasWorld {
   outside(name: Uint8Array): FoundAddresses | undefined
   /** Returns why an address from outside is refused; '' = it is not. */
   refusal(address: Address): string
+}
+
+/** What the ALIAS endpoints of one record may still use: an author could let each of many lead to many. */
+export class AliasBudget {
+  /** Endpoints that they may stand for. */
+  endpointsLeft: number
+  readsLeft: number = READS_MAX
+
+  /** `endpoints`: of the record. */
+  constructor(endpoints: number) {
+    this.endpointsLeft = DERIVED_ENDPOINTS_MAX - endpoints
+  }
 }
 
 /** What one ALIAS endpoint stands for, and what decided it. */
@@ -43,15 +58,20 @@ export interface ExpandedAlias {
   readonly lenders: ReadonlySet<string>
 }
 
-/** Replaces an ALIAS endpoint by the addresses of its target. */
-export function expandAlias(alias: Endpoint, world: AliasWorld): ExpandedAlias {
-  const expansion = new Expansion(alias, world)
+/** Replaces an ALIAS endpoint by the addresses of its target. `budget`: of its record. */
+export function expandAlias(
+  alias: Endpoint,
+  world: AliasWorld,
+  budget: AliasBudget,
+): ExpandedAlias {
+  const expansion = new Expansion(alias, world, budget)
   return expansion.run()
 }
 
 class Expansion {
   readonly #alias: Endpoint
   readonly #world: AliasWorld
+  readonly #budget: AliasBudget
   readonly #faults = new Set<string>()
   readonly #insideOwners = new Set<string>()
   readonly #outsideNames = new Map<string, Uint8Array>()
@@ -60,16 +80,17 @@ class Expansion {
   /** Some name outside has not been asked for yet. */
   #isWaiting = false
 
-  constructor(alias: Endpoint, world: AliasWorld) {
+  constructor(alias: Endpoint, world: AliasWorld, budget: AliasBudget) {
     this.#alias = alias
     this.#world = world
+    this.#budget = budget
   }
 
   run(): ExpandedAlias {
     const alias = this.#alias
     const aliasOf = alias.rdata[0]!
     const behind = this.#follow(aliasOf, [lowerNameKey(alias.owner)])
-    const endpoints = lay(alias, behind)
+    const endpoints = this.#spend(lay(alias, behind))
       .map((one) => ({ ...this.#cut(one), owner: alias.owner, aliasOf }))
       .map((one) => ({ one, order: packEndpoint(one) }))
       .sort((a, b) => (a.order < b.order ? -1 : 1))
@@ -88,8 +109,10 @@ class Expansion {
     if (path.length > CHAIN_MAX || this.#namesLeft-- <= 0) {
       return this.#fail(`${printName(this.#alias.rdata[0]!)} leads to too many names`)
     }
+    if (this.#budget.readsLeft <= 0) return this.#fail(`its record ${TOO_MANY}`)
     const inside = this.#world.inside(name, (owner) => void this.#insideOwners.add(owner))
     if (inside === undefined) return this.#followOutside(name, path)
+    for (const { endpoint } of inside.endpoints) this.#budget.readsLeft -= endpoint.rdata.length
     if (path.includes(inside.owner)) {
       return this.#fail(`it is a loop: ${printName(name)} leads back to ${printKey(inside.owner)}`)
     }
@@ -134,6 +157,12 @@ class Expansion {
     })
   }
 
+  #spend(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+    if (endpoints.length > this.#budget.endpointsLeft) return this.#fail(`its record ${TOO_MANY}`)
+    this.#budget.endpointsLeft -= endpoints.length
+    return endpoints
+  }
+
   #cut(endpoint: Endpoint): Endpoint {
     const { type, rdata } = endpoint
     if (rdata.length <= ADDRESSES_MAX) return endpoint
@@ -149,6 +178,8 @@ class Expansion {
     return []
   }
 }
+
+const TOO_MANY = 'leads to too many addresses'
 
 const UNSTEERED = {
   setIdentifier: '',

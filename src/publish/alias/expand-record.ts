@@ -5,7 +5,7 @@ import { ProbePolicy } from '../../health/probes/probe-policy.ts'
 import { ALIAS_TYPE, type Endpoint } from '../../records/dns-record.ts'
 import { packRecord, unpackRecord } from '../../records/pack.ts'
 import { StoredRecord } from '../../records/record-source.ts'
-import { type AliasWorld, type ExpandedAlias, expandAlias } from './expand-alias.ts'
+import { AliasBudget, type AliasWorld, type ExpandedAlias, expandAlias } from './expand-alias.ts'
 
 /** One ALIAS endpoint of a record. */
 interface RecordAlias {
@@ -29,9 +29,10 @@ export interface AliasFault {
 export function expandRecord(original: StoredRecord, world: AliasWorld): ResolvedRecord {
   const content = unpackRecord(original.packed)
   const aliases: RecordAlias[] = []
+  const budget = new AliasBudget(content.endpoints.length)
   const endpoints = content.endpoints.flatMap((endpoint): readonly Endpoint[] => {
     if (endpoint.type !== ALIAS_TYPE) return [endpoint]
-    const expanded = expandAlias(endpoint, world)
+    const expanded = expandAlias(endpoint, world, budget)
     aliases.push({ owner: endpoint.owner, expanded })
     return [endpoint, ...expanded.endpoints]
   })

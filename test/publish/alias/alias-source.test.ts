@@ -215,3 +215,23 @@ t.test('a change of one name is one change of the records that lead to it', asyn
   source.put(aliasRecord('one', 'one.k.test A 192.0.2.2'))
   t.equal(aliases.find('n/one'), source.find('n/one'), 'it has no ALIAS any more')
 })
+
+t.test('many ALIAS endpoints of one record lead to many endpoints each', async (t) => {
+  const heavy = Array.from({ length: 300 }, (_, i) => `h.k.test A 192.0.2.${i % 256} id=${i}`)
+  const wide = Array.from({ length: 256 }, (_, i) => `192.0.2.${i}`).join(' ')
+  const wider = Array.from({ length: 300 }, (_, i) => `w.k.test A ${wide} id=${i}`)
+  const owners = Array.from({ length: 300 }, (_, i) => `a${i}.k.test`)
+  const { expanded, faults } = aliasStage(t, [
+    aliasRecord('heavy', ...heavy),
+    aliasRecord('wider', ...wider),
+    aliasRecord('a', ...owners.map((owner) => `${owner} ALIAS h.k.test`)),
+    aliasRecord('w', ...owners.map((owner) => `${owner} ALIAS w.k.test id=x weight=1`)),
+    aliasRecord('plain', 'plain.k.test ALIAS one.k.test', 'one.k.test A 192.0.2.1'),
+  ])
+  t.equal(expanded('a').length, 7500, 'as many as a record may have, without any in part')
+  t.equal(expanded('w').length, 1)
+  t.equal(expanded('plain').length, 1)
+  const texts = faults()
+  t.ok(texts.includes('ALIAS of a299.k.test.: its record leads to too many addresses'))
+  t.ok(texts.includes('ALIAS of a1.k.test.: its record leads to too many addresses'))
+})
