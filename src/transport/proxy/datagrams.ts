@@ -68,7 +68,7 @@ export class ProxiedDatagrams {
     const header = this.#header
     if (trackingMs > 0) {
       this.#sessions ??= new ProxySessions(trackingMs, sessionsMax, this.#nowMs)
-      this.#sessions.store(query, header, octets)
+      this.#sessions.store(query, header, octets, keepsTlvs)
     }
     header.describe(query, octets)
     if (!keepsTlvs) query.proxyTlvsOctets = 0

@@ -1,8 +1,11 @@
+import { randomFillSync } from 'node:crypto'
+import { TABULATION_WORDS, TabulationHash } from '../../base/tabulation-hash.ts'
 import type { Query } from '../../dns/message/query.ts'
 import type { ProxyHeader } from './header.ts'
 
 /** Words of a key: the port and family, and the address by four octets. */
 const KEY_WORDS = 5
+const ADDRESS_BITS = 128
 /** Marks the end of a list. */
 const NONE = -1
 const NO_OCTETS = new Uint8Array(0)
@@ -13,15 +16,18 @@ const NO_OCTETS = new Uint8Array(0)
  *
  *     buckets[hash] ─▶ place ─▶ place …        newest ◀─▶ place ◀─▶ … ◀─▶ oldest
  *
- * Finding a session allocates nothing. A new one allocates only if its header has TLVs.
+ * Finding a session allocates nothing. A new one allocates only if its TLVs are kept. The hash has a secret: senders may
+ * choose many ports and addresses, which must not share a bucket.
  */
 export class ProxySessions {
   readonly #trackingMs: number
   readonly #nowMs: () => number
+  readonly #hash = new TabulationHash(randomFillSync(new Int32Array(TABULATION_WORDS)))
   readonly #mask: number
   readonly #buckets: Int32Array
-  /** By place: the next one of its bucket. */
+  /** By place: the next one of its bucket, and the bucket. */
   readonly #chain: Int32Array
+  readonly #bucketOf: Int32Array
   /** A ring of places. Index `#max` is between the newest, which is `#older` of it, and the oldest. */
   readonly #older: Int32Array
   readonly #newer: Int32Array
@@ -44,6 +50,7 @@ export class ProxySessions {
     this.#mask = buckets - 1
     this.#buckets = new Int32Array(buckets).fill(NONE)
     this.#chain = new Int32Array(max)
+    this.#bucketOf = new Int32Array(max)
     this.#older = new Int32Array(max + 1).fill(max)
     this.#newer = new Int32Array(max + 1).fill(max)
     this.#keys = new Int32Array(max * KEY_WORDS)
@@ -57,8 +64,11 @@ export class ProxySessions {
     return this.#size
   }
 
-  /** The peer of `query`, which sent `header` in front of `octets`, is a port of this client from now on. */
-  store(query: Query, header: ProxyHeader, octets: Uint8Array): void {
+  /**
+   * The peer of `query`, which sent `header` in front of `octets`, is a port of this client from now on. `keepsTlvs`:
+   * its queries have the TLVs of the header.
+   */
+  store(query: Query, header: ProxyHeader, octets: Uint8Array, keepsTlvs: boolean): void {
     let place = this.#find(query)
     if (place === NONE) place = this.#add(query)
     this.#use(place)
@@ -66,7 +76,8 @@ export class ProxySessions {
     this.#families[place] = header.family
     this.#ports[place] = header.port
     const { tlvsAt, tlvsOctets } = header
-    this.#tlvs[place] = tlvsOctets === 0 ? NO_OCTETS : octets.slice(tlvsAt, tlvsAt + tlvsOctets)
+    const hasTlvs = keepsTlvs && tlvsOctets > 0
+    this.#tlvs[place] = hasTlvs ? octets.slice(tlvsAt, tlvsAt + tlvsOctets) : NO_OCTETS
   }
 
   /** Makes the client of the port that sent `query` its peer. Returns false if there is none. @hot */
@@ -88,7 +99,7 @@ export class ProxySessions {
     const keys = this.#keys
     const head = headOf(query)
     const { peerWords } = query
-    let place = this.#buckets[this.#bucketOf(head, peerWords, 0)]!
+    let place = this.#buckets[this.#hashOf(query)]!
     while (place !== NONE) {
       const at = place * KEY_WORDS
       if (keys[at] === head && isSame(keys, at + 1, peerWords)) return place
@@ -103,7 +114,8 @@ export class ProxySessions {
     const at = place * KEY_WORDS
     this.#keys[at] = head
     this.#keys.set(query.peerWords, at + 1)
-    const bucket = this.#bucketOf(head, query.peerWords, 0)
+    const bucket = this.#hashOf(query)
+    this.#bucketOf[place] = bucket
     this.#chain[place] = this.#buckets[bucket]!
     this.#buckets[bucket] = place
     this.#link(place)
@@ -112,8 +124,7 @@ export class ProxySessions {
 
   #removeOldest(): number {
     const oldest = this.#newer[this.#max]!
-    const at = oldest * KEY_WORDS
-    const bucket = this.#bucketOf(this.#keys[at]!, this.#keys, at + 1)
+    const bucket = this.#bucketOf[oldest]!
     const chain = this.#chain
     if (this.#buckets[bucket] === oldest) this.#buckets[bucket] = chain[oldest]!
     else {
@@ -149,11 +160,9 @@ export class ProxySessions {
     this.#older[ends] = place
   }
 
-  /** `words[at]` starts an address. */
-  #bucketOf(head: number, words: Int32Array, at: number): number {
-    let hash = head
-    for (let i = 0; i < 4; i++) hash = Math.imul(hash ^ words[at + i]!, 0x9e3779b1) ^ (hash >>> 15)
-    return (hash ^ (hash >>> 16)) & this.#mask
+  /** The bucket of the peer. @hot */
+  #hashOf(query: Query): number {
+    return this.#hash.of(query.peerAddress, ADDRESS_BITS, headOf(query)) & this.#mask
   }
 }
 

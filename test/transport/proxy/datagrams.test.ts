@@ -146,7 +146,7 @@ t.test('sessions behave as a map with a limit', async () => {
         const query = queryOf(PROXY, port)
         if (stores) {
           header.port = i
-          sessions.store(query, header, BODY)
+          sessions.store(query, header, BODY, false)
           model.delete(port)
           model.set(port, i)
           if (model.size > max) model.delete(model.keys().next().value!)
@@ -193,4 +193,40 @@ t.test('no octets of a stranger change its address', async () => {
     ),
     { numRuns: 2000 },
   )
+})
+
+t.test('sessions keep TLVs only on request', async (t) => {
+  const header = new ProxyHeader()
+  const packet = proxyHeader({ tlvs: Buffer.from('tlvs') })
+  header.read(packet, 0, packet.length)
+  for (const keeps of [false, true]) {
+    const sessions = new ProxySessions(1000, 2, () => 0)
+    sessions.store(queryOf(PROXY), header, packet, keeps)
+    const query = queryOf(PROXY)
+    t.ok(sessions.describe(query))
+    t.equal(query.proxyTlvs.length, keeps ? 4 : 0)
+  }
+})
+
+t.test('addresses that were chosen for one bucket of a hash without a secret', async (t) => {
+  const factor = 0x9e3779b1
+  // 1 / factor, modulo 2^32.
+  let inverse = factor
+  for (let i = 0; i < 5; i++) inverse = Math.imul(inverse, 2 - Math.imul(factor, inverse))
+  const query = queryOf('2001:db8::1')
+  let hash = query.peerPort | (query.peerFamily << 16)
+  for (const word of query.peerWords.subarray(0, 3)) {
+    hash = Math.imul(hash ^ word, factor) ^ (hash >>> 15)
+  }
+  const max = 65_536
+  const sessions = new ProxySessions(1000, max, () => 0)
+  const header = new ProxyHeader()
+  const start = process.cpuUsage()
+  for (let i = 0; i < max; i++) {
+    query.peerWords[3] = Math.imul(((i << 16) | i) ^ (hash >>> 15), inverse) ^ hash
+    sessions.store(query, header, BODY, false)
+  }
+  const { user } = process.cpuUsage(start)
+  t.equal(sessions.size, max)
+  t.ok(user < 2_000_000, `${user} microseconds`)
 })
