@@ -58,6 +58,14 @@ view.example:{PORT} {
   }
   whoami
 }
+limited.example:{PORT} {
+  bind 127.0.0.1
+  rrl {
+    responses-per-second 5
+    slip-ratio 0
+  }
+  whoami
+}
 slow.example:{PORT} {
   bind 127.0.0.1
   log . "{remote} asks for {name} over {proto}"
@@ -219,6 +227,43 @@ async function checkStranger(t: Test, server: RunningServer): Promise<void> {
   await server.prints(/127\.0\.0\.9 asks for www\.geo\.example\. over udp/)
 }
 
+/** Sends a query for each of `clients` in a header, from `address`. Returns how many were answered. */
+async function countAnswers(
+  t: Test,
+  { port }: RunningServer,
+  address: string,
+  clients: readonly string[],
+): Promise<number> {
+  const socket = createSocket('udp4')
+  t.teardown(() => socket.close())
+  socket.bind(0, address)
+  await once(socket, 'listening')
+  const answered = new Set<number>()
+  socket.on('message', (reply) => answered.add(reply.readUInt16BE(0)))
+  const send = (source: string, name: string, id: number): void => {
+    const query = composeQuery({ name, type: 'A' }, id)
+    socket.send(Buffer.concat([proxyHeader({ source }), query]), port, '127.0.0.1')
+  }
+  for (const [id, source] of clients.entries()) send(source, 'limited.example', id)
+  // One thread answers the datagrams of a socket, in their order.
+  await until(() => {
+    if (!answered.has(clients.length)) send('198.51.100.1', 'geo.example', clients.length)
+    return answered.has(clients.length)
+  }, 'the last answer')
+  return answered.size - 1
+}
+
+/** The limits of `rrl` are for clients: those in the headers of a proxy, and not those that a stranger names. */
+async function checkLimits(t: Test, server: RunningServer): Promise<void> {
+  const many = Array.from({ length: 60 }, (_, i) => `203.0.${i}.1`)
+  const one = many.map(() => '192.0.2.7')
+  t.equal(await countAnswers(t, server, '127.0.0.1', many), 60, 'clients of a proxy')
+  const ofOne = await countAnswers(t, server, '127.0.0.1', one)
+  t.ok(ofOne > 0 && ofOne < 50, `one client of a proxy: ${ofOne}`)
+  const ofStranger = await countAnswers(t, server, '127.0.0.9', many)
+  t.ok(ofStranger > 0 && ofStranger < 50, `a stranger: ${ofStranger}`)
+}
+
 for (const udp of ['batch', 'dgram']) {
   t.test(`UDP over ${udp}`, needs('dig'), async (t) => {
     const env = udp === 'dgram' ? { SEXTANT_UDP: udp } : {}
@@ -232,6 +277,7 @@ for (const udp of ['batch', 'dgram']) {
       t.notMatch(server.output(), /dropped a PROXY header/)
     })
     await t.test('a stranger', (t) => checkStranger(t, server))
+    await t.test('rrl', (t) => checkLimits(t, server))
     if (udp === 'dgram') return
     await t.test('HAProxy', needs('haproxy'), async (t) => {
       for (const port of await proxyTo(t, server, HAPROXY)) {
