@@ -1,4 +1,5 @@
 import type { RecordDocument } from '../../../records/record-document.ts'
+import { SETTING_PREFIX } from '../../../records/validate/settings.ts'
 import type { ObjectProblem, ObjectRecords, ObjectReference } from '../object-kind.ts'
 import { makeHost } from './host-document.ts'
 import { intersectHosts } from './host-names.ts'
@@ -92,7 +93,8 @@ export class GatewayHosts {
       this.#hostProblems.delete(host)
       return
     }
-    const ofHost = [...held.values()].sort((a, b) => compareRoutes(a.route, b.route))
+    const all = [...held.values()].sort((a, b) => compareRoutes(a.route, b.route))
+    const { ofHost, ignored } = splitByOwner(all, host)
     const parents = new Set(ofHost.flatMap((one) => [...one.parents]))
     const targets = new Set([...parents].flatMap((parent) => targetsOf(parent, gateway)))
     const routes = ofHost.map(({ route }) => route)
@@ -103,7 +105,7 @@ export class GatewayHosts {
       : 'it is not served'
     const suffix = document === undefined ? `; ${host}: ${effect}` : ''
     const noted = problems.map((one) => ({ ...one, message: `${one.message}${suffix}` }))
-    replace(this.#hostProblems, host, noted)
+    replace(this.#hostProblems, host, [...noted, ...ignored])
   }
 
   #attachmentOf(route: GatewayRoute): Attachment {
@@ -132,6 +134,25 @@ export class GatewayHosts {
     if (hosts.size > 0) problems.push(...route.problems)
     return { hosts, problems }
   }
+}
+
+/**
+ * Returns the routes that decide about a host name, and what is wrong with the others. `all`: the oldest first. A host
+ * name belongs to the namespace of its oldest route: another one must not add settings or targets to it.
+ */
+function splitByOwner(
+  all: readonly HostRoute[],
+  host: string,
+): { readonly ofHost: readonly HostRoute[]; readonly ignored: readonly ObjectProblem[] } {
+  const { namespace } = all[0]!.route.of
+  const ofHost = all.filter(({ route }) => route.of.namespace === namespace)
+  const others = all.filter(({ route }) => route.of.namespace !== namespace)
+  const ignored = others.flatMap(({ route }): ObjectProblem[] => {
+    if (!Object.keys(route.annotations).some((name) => name.startsWith(SETTING_PREFIX))) return []
+    const message = `annotations ${SETTING_PREFIX} do not count for ${host}, because namespace ${namespace} had it first`
+    return [{ of: route.of, path: ['metadata', 'annotations'], message }]
+  })
+  return { ofHost, ignored }
 }
 
 const NOTHING: Attachment = { hosts: new Map(), problems: NO_PROBLEMS }

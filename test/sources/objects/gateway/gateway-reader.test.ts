@@ -286,6 +286,36 @@ const CASES: readonly { name: string; objects: readonly ApiObject[]; want: strin
     want: 'infra/shop: shop.example.com A 192.0.2.1 [x] weight=2',
   },
   {
+    name: 'a younger route of another namespace adds no settings',
+    objects: [
+      gateway('infra/shop'),
+      route('a/r', [SHOP], { day: 2 }),
+      route('b/drain', [SHOP], { day: 3, annotations: { 'sextant.io/drain': 'true' } }),
+      route('b/ttl', [SHOP], { day: 3, annotations: { [`${EXTERNAL}/ttl`]: '1' } }),
+      route('b/weight', [SHOP], { day: 3, annotations: { 'sextant.io/weight': 'much' } }),
+    ],
+    want: [
+      'infra/shop: shop.example.com A 192.0.2.1',
+      'HTTPRoute b/drain metadata.annotations: annotations sextant.io/ do not count for shop.example.com, because namespace a had it first',
+      'HTTPRoute b/weight metadata.annotations: annotations sextant.io/ do not count for shop.example.com, because namespace a had it first',
+    ].join(' | '),
+  },
+  {
+    name: 'a younger route of another namespace adds no targets',
+    objects: [
+      gateway('infra/shop'),
+      route('a/r', [SHOP], { day: 2 }),
+      listenerSet('b/more', 'infra/shop', [listener('more', { port: 81 })], {
+        annotations: { [`${EXTERNAL}/target`]: '203.0.113.66' },
+      }),
+      route('b/r', [SHOP, 'b.example.com'], {
+        day: 3,
+        parents: [{ kind: 'ListenerSet', name: 'more' }],
+      }),
+    ],
+    want: 'infra/shop: b.example.com A 203.0.113.66, shop.example.com A 192.0.2.1',
+  },
+  {
     name: 'an annotation that does not parse',
     objects: [
       gateway('infra/shop'),
