@@ -13,7 +13,8 @@ import type { Tier, TierOutcome } from './tiers.ts'
  *                 n × ┬ cumulative weight, 1..2^32-1, ascending: a draw below it and not below the
  *                     │ one before means this outcome; the last is the sum
  *                     └ offset of the outcome
- *                 n has in its bits from ANSWERS_SHIFT how many outcomes a client gets, 2..n; 0 = one
+ *                 n has in its bits from ANSWERS_SHIFT how many outcomes a client gets, 2..n; 0 = one. If it is
+ *                 not 0, all indexes of rdata are below CHOICE_MAX
  *                 in a sticky tier, whose n is marked with STICKY_TIER:
  *                 prefix lengths: IPv6 << 8 | IPv4
  *                 n × seed, two words
@@ -60,7 +61,7 @@ export function encodeSteering(
   for (const [t, tier] of tiers.entries()) {
     words[TIER_OFFSETS_WORD + t] = words.length
     const isSticky = sticky !== undefined && tier.length > 1
-    const picks = Math.min(answers, tier.length)
+    const picks = answers > 1 && fitsChoice(tier) ? Math.min(answers, tier.length) : 1
     const several = picks > 1 ? picks << ANSWERS_SHIFT : 0
     const marks =
       several | (isSticky ? STICKY_TIER : 0) | (counters === undefined ? 0 : COUNTED_TIER)
@@ -74,6 +75,11 @@ export function encodeSteering(
     if (counters !== undefined) words.push(...counters[t]!)
   }
   return new Uint32Array(words)
+}
+
+/** True if all rdata of a tier together fit into a choice. Of a larger one, a client gets one outcome. */
+function fitsChoice(tier: Tier): boolean {
+  return tier.every(({ rdataIndexes }) => rdataIndexes.every((index) => index < CHOICE_MAX))
 }
 
 function appendSeeds(words: number[], tier: Tier, { ipv4Bits, ipv6Bits }: StickyPrefix): void {

@@ -38,10 +38,8 @@ export function isEncodedSteering(
 }
 
 /** True for a possible number of outcomes in an answer. */
-function areAnswers(answers: number, outcomes: number, rdataCount: number): boolean {
-  if (answers === 0) return true
-  // The rdata of several outcomes fit into a choice, as long as each is in it once.
-  return answers > 1 && answers <= Math.min(outcomes, ANSWERS_MAX) && rdataCount <= CHOICE_MAX
+function areAnswers(answers: number, outcomes: number): boolean {
+  return answers === 0 || (answers > 1 && answers <= Math.min(outcomes, ANSWERS_MAX))
 }
 
 function isTier(set: Uint32Array, tier: number, head: number, rdataCount: number): boolean {
@@ -50,7 +48,10 @@ function isTier(set: Uint32Array, tier: number, head: number, rdataCount: number
   if ((marks & ~(STICKY_TIER | COUNTED_TIER)) !== 0) return false
   const isSticky = (marks & STICKY_TIER) !== 0
   const outcomes = set[tier]! & OUTCOME_COUNT_MASK
-  if (!areAnswers(set[tier]! >>> ANSWERS_SHIFT, outcomes, rdataCount)) return false
+  const answers = set[tier]! >>> ANSWERS_SHIFT
+  if (!areAnswers(answers, outcomes)) return false
+  // The rdata of several outcomes fit into a choice, as long as each is in it once.
+  const indexMax = answers === 0 ? rdataCount : Math.min(rdataCount, CHOICE_MAX)
   const end = tier + 1 + outcomes * 2
   const isCounted = (marks & COUNTED_TIER) !== 0
   if (outcomes === 0 || countersOffset(set, tier) + (isCounted ? outcomes : 0) > set.length) {
@@ -59,7 +60,7 @@ function isTier(set: Uint32Array, tier: number, head: number, rdataCount: number
   if (isSticky && !arePrefixLengths(set[end]!)) return false
   for (let i = tier + 1, before = 0; i < end; i += 2) {
     const weightSum = set[i]!
-    if (weightSum <= before || !isOutcome(set, set[i + 1]!, head, rdataCount)) return false
+    if (weightSum <= before || !isOutcome(set, set[i + 1]!, head, indexMax)) return false
     before = weightSum
   }
   return true

@@ -316,3 +316,21 @@ t.test('the largest answers, with targets in common', async (t) => {
     t.ok(got.length >= ANSWERS_MAX * 40 && got.length <= 3200)
   }
 })
+
+t.test('a set with more addresses than a choice holds', async (t) => {
+  for (const [endpoints, targets, answers, want] of [
+    [64, 64, 64, 4096],
+    [64, 65, 64, 65],
+    [64, 256, 2, 256],
+  ] as const) {
+    const plain = Array.from({ length: endpoints }, () => 1)
+    const set = weighted(plain, 'x'.repeat(endpoints)).map((one, i) => {
+      return { ...one, rdataIndexes: Array.from({ length: targets }, (_, j) => i * targets + j) }
+    })
+    const { of, words } = chooser(set, { answers })
+    const found = of([192, 0, 2, 1])
+    t.equal(found.length, want, `${endpoints} endpoints of ${targets} addresses`)
+    t.equal(new Set(found).size, want)
+    t.ok(isEncodedSteering(words, 0, words.length, endpoints * targets, []), 'a snapshot holds it')
+  }
+})
