@@ -41,15 +41,15 @@ export function contend(
   shares: readonly HostShare[],
 ): ReadonlyMap<string, Refusal> {
   const refused = new Map<string, Refusal>()
-  const [first] = [...contenders].sort(comparePossession)
-  if (first === undefined || contenders.length === 1) return refused
-  const served: Contender[] = []
+  if (contenders.length < 2) return refused
+  const first = contenders.reduce((a, b) => (comparePossession(a, b) <= 0 ? a : b))
+  const served = new ServedEndpoints()
   for (const one of [...contenders].sort(compareAge)) {
     const refusal =
       first.of.namespace !== one.of.namespace && !isShared(one.host, one.of.namespace, shares)
         ? notOwned(first)
         : conflictWith(one, served)
-    if (refusal === undefined) served.push(one)
+    if (refusal === undefined) served.add(one)
     else refused.set(one.key, refusal)
   }
   return refused
@@ -66,7 +66,12 @@ function comparePossession(a: Contender, b: Contender): number {
 }
 
 function compareAge(a: Contender, b: Contender): number {
-  return compareTimes(a.created, b.created) || (nameOf(a) < nameOf(b) ? -1 : 1)
+  return (
+    compareTimes(a.created, b.created) ||
+    compareTexts(a.of.namespace, b.of.namespace) ||
+    compareTexts(a.of.name, b.of.name) ||
+    compareTexts(a.key, b.key)
+  )
 }
 
 function compareTimes(a: string, b: string): number {
@@ -74,8 +79,9 @@ function compareTimes(a: string, b: string): number {
   return b === '' || (a !== '' && a < b) ? -1 : 1
 }
 
-function nameOf({ of: { namespace, name }, key }: Contender): string {
-  return JSON.stringify([namespace, name, key])
+function compareTexts(a: string, b: string): number {
+  if (a === b) return 0
+  return a < b ? -1 : 1
 }
 
 function notOwned(by: Contender): Refusal {
@@ -83,25 +89,83 @@ function notOwned(by: Contender): Refusal {
   return { reason: 'HostNotOwned', by, text }
 }
 
-function conflictWith(one: Contender, served: readonly Contender[]): Refusal | undefined {
-  for (const by of served) {
-    for (const ours of one.endpoints) {
-      const theirs = by.endpoints.find((other) => areInConflict(ours, other))
-      if (theirs === undefined) continue
-      const text = `${show(ours)} of ${printObject(one.of)} conflicts with ${show(theirs)} of ${printObject(by.of)}, which is older and is served; change one of the two`
-      return { reason: 'HostConflict', by, text }
-    }
-  }
-  return undefined
+function conflictWith(one: Contender, served: ServedEndpoints): Refusal | undefined {
+  const found = served.findConflict(one)
+  if (found === undefined) return undefined
+  const { ours, theirs, by } = found
+  const text = `${show(ours)} of ${printObject(one.of)} conflicts with ${show(theirs)} of ${printObject(by.of)}, which is older and is served; change one of the two`
+  return { reason: 'HostConflict', by, text }
 }
 
-/** Endpoints of one name: a CNAME must be alone, and a set identifier has one content. */
-function areInConflict(a: Endpoint, b: Endpoint): boolean {
-  if (printHost(a.owner) !== printHost(b.owner)) return false
-  if (a.type !== b.type) return a.type === RRType.CNAME || b.type === RRType.CNAME
-  if (a.setIdentifier !== b.setIdentifier) return false
-  if (a.setIdentifier === '' && (isChosen(a) || isChosen(b))) return false
-  return contentKey(a) !== contentKey(b)
+/** An endpoint that is served, of the contender with that number. */
+interface Held {
+  readonly rank: number
+  readonly by: Contender
+  readonly theirs: Endpoint
+}
+
+interface Conflict extends Held {
+  readonly ours: Endpoint
+}
+
+/**
+ * The endpoints of the contenders that are served, by what they can conflict with: an author may have thousands of
+ * objects for one host.
+ */
+class ServedEndpoints {
+  #count = 0
+  /** By owner: the oldest endpoint that is a CNAME, and the oldest of another type. */
+  readonly #names = new Map<string, Held>()
+  readonly #others = new Map<string, Held>()
+  /** By owner, type and set identifier: one endpoint of each content. */
+  readonly #sets = new Map<string, Map<string, Held>>()
+
+  add(by: Contender): void {
+    const rank = this.#count++
+    for (const theirs of by.endpoints) {
+      const held = { rank, by, theirs }
+      const owner = printHost(theirs.owner)
+      const ofOwner = theirs.type === RRType.CNAME ? this.#names : this.#others
+      if (!ofOwner.has(owner)) ofOwner.set(owner, held)
+      if (isFree(theirs)) continue
+      const id = setOf(owner, theirs)
+      const contents = this.#sets.get(id) ?? new Map<string, Held>()
+      this.#sets.set(id, contents)
+      const content = contentKey(theirs)
+      if (!contents.has(content)) contents.set(content, held)
+    }
+  }
+
+  /** Returns a conflict with the oldest of them; undefined = none. */
+  findConflict({ endpoints }: Contender): Conflict | undefined {
+    let oldest: Conflict | undefined
+    for (const ours of endpoints) {
+      for (const held of this.#conflictsOf(ours)) {
+        if (oldest === undefined || held.rank < oldest.rank) oldest = { ...held, ours }
+      }
+    }
+    return oldest
+  }
+
+  /** A CNAME must be alone, and a set identifier has one content. */
+  *#conflictsOf(ours: Endpoint): Generator<Held> {
+    const owner = printHost(ours.owner)
+    const ofOtherType = (ours.type === RRType.CNAME ? this.#others : this.#names).get(owner)
+    if (ofOtherType !== undefined) yield ofOtherType
+    const contents = isFree(ours) ? undefined : this.#sets.get(setOf(owner, ours))
+    if (contents === undefined) return
+    const own = contentKey(ours)
+    for (const [content, held] of contents) if (content !== own) yield held
+  }
+}
+
+function setOf(owner: string, { type, setIdentifier }: Endpoint): string {
+  return `${owner} ${type} ${setIdentifier}`
+}
+
+/** True if the endpoint may be beside any others of its type. */
+function isFree(endpoint: Endpoint): boolean {
+  return endpoint.setIdentifier === '' && isChosen(endpoint)
 }
 
 /** True if a weight, a code or a location distinguishes the endpoint from others. */

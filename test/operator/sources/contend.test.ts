@@ -187,3 +187,16 @@ t.test(
     )
   },
 )
+
+t.test('an author has many objects for one host', async (t) => {
+  const plain = contender(`a/x ${OLD}: 0=A 192.0.2.1`)
+  const many = Array.from({ length: 2000 }, (_, i): Contender => {
+    const one = plain.endpoints.map((endpoint) => ({ ...endpoint, setIdentifier: `${i}` }))
+    return { ...plain, key: `a/${i}`, of: { ...plain.of, name: `${i}` }, endpoints: one }
+  })
+  const last = contender(`a/last ${NEW}: 1999=A 192.0.2.2`)
+  const start = process.cpuUsage()
+  t.strictSame([...contend([last, ...many], []).keys()], ['a/last'])
+  const { user } = process.cpuUsage(start)
+  t.ok(user < 500_000, `${user} microseconds`)
+})
