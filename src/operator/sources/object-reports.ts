@@ -5,7 +5,7 @@ import type { EventRecorder } from '../../kube/event-recorder.ts'
 import type { ObjectReference } from '../../sources/objects/object-kind.ts'
 import { printObject } from './contend.ts'
 
-/** Events for one change of an object. */
+/** Notes that are logged, and Events, for one change of an object. */
 const NOTES_MAX = 5
 
 /** What is wrong with an object, or with one of its hosts. */
@@ -44,12 +44,16 @@ export class ObjectReports {
       this.#faults.clear(thing)
       return
     }
-    const { of, reason, notes, isUnsteady } = fault
-    const text = JSON.stringify([of.uid, reason, isUnsteady === true ? '' : notes])
+    const { of, reason, isUnsteady } = fault
+    // An object of 1 MiB may have thousands of faults.
+    const notes = fault.notes.slice(0, NOTES_MAX)
+    const count = fault.notes.length
+    const text = JSON.stringify([of.uid, reason, ...(isUnsteady === true ? [] : [count, notes])])
     if (this.#reported.get(thing) === text) return
     this.#reported.set(thing, text)
-    this.#faults.report(thing, `${printObject(of)}: ${notes.join('; ')}`)
-    for (const note of notes.slice(0, NOTES_MAX)) {
+    const more = count > NOTES_MAX ? [`and ${count - NOTES_MAX} more`] : []
+    this.#faults.report(thing, `${printObject(of)}: ${[...notes, ...more].join('; ')}`)
+    for (const note of notes) {
       this.#events.record(of, { type: 'Warning', reason, action: 'Publish', note })
     }
   }
