@@ -21,6 +21,8 @@ import type { OutsideAddresses } from './outside-addresses.ts'
 
 /** Addresses that change within this time are published as one change. */
 const GATHER_MS = 50
+/** Faults of one record that are logged: it may have a thousand ALIAS endpoints. */
+const LOGGED_MAX = 5
 
 /** A record with ALIAS endpoints. */
 interface AliasRecord extends ResolvedRecord {
@@ -220,10 +222,18 @@ export class AliasSource implements RecordSource, HealthLoans {
       for (const name of one.outsideNames.keys()) addTo(this.#byOutside, name, key)
       for (const lender of one.lenders) addTo(this.#byLender, lender, key)
     }
-    const faults = [...faultsOf(expanded)].map(({ text }) => text)
-    if (faults.length === 0) this.#faults.clear(key)
-    else this.#faults.report(key, `${key}: ${faults.join('; ')}`)
+    this.#report(key, expanded)
     return record
+  }
+
+  #report(key: string, expanded: ResolvedRecord): void {
+    const faults = [...faultsOf(expanded)].map(({ text }) => text)
+    if (faults.length === 0) {
+      this.#faults.clear(key)
+      return
+    }
+    const more = faults.length > LOGGED_MAX ? [`and ${faults.length - LOGGED_MAX} more`] : []
+    this.#faults.report(key, `${key}: ${[...faults.slice(0, LOGGED_MAX), ...more].join('; ')}`)
   }
 
   #remove(key: string): void {

@@ -218,7 +218,7 @@ t.test('a change of one name is one change of the records that lead to it', asyn
 
 t.test('many ALIAS endpoints of one record lead to many endpoints each', async (t) => {
   const heavy = Array.from({ length: 300 }, (_, i) => `h.k.test A 192.0.2.${i % 256} id=${i}`)
-  const wide = Array.from({ length: 256 }, (_, i) => `192.0.2.${i}`).join(' ')
+  const wide = Array.from({ length: 256 }, (_, i) => `192.0.2.${i}`).join(',')
   const wider = Array.from({ length: 300 }, (_, i) => `w.k.test A ${wide} id=${i}`)
   const owners = Array.from({ length: 300 }, (_, i) => `a${i}.k.test`)
   const { expanded, faults } = aliasStage(t, [
@@ -234,4 +234,12 @@ t.test('many ALIAS endpoints of one record lead to many endpoints each', async (
   const texts = faults()
   t.ok(texts.includes('ALIAS of a299.k.test.: its record leads to too many addresses'))
   t.ok(texts.includes('ALIAS of a1.k.test.: its record leads to too many addresses'))
+})
+
+t.test('a record with many faults is one short line of the log', async (t) => {
+  const loops = Array.from({ length: 1000 }, (_, i) => `a${i}.k.test ALIAS a${i}.k.test`)
+  const { faults, lines } = aliasStage(t, [aliasRecord('a', ...loops)])
+  t.equal(faults().length, 1000)
+  t.equal(lines.length, 1)
+  t.match(lines[0], /a4\.k\.test\.; and 995 more$/)
 })
