@@ -105,7 +105,7 @@ export class PageRun {
 
   /** Puts this run's ports into a text of the page. */
   fit(text: string): string {
-    return text.replace(/(: ?|-p )(\d{4})\b/g, (all, before: string, port: string) => {
+    return text.replace(/(: ?|-p |\()(\d{4})\b/g, (all, before: string, port: string) => {
       const fitting = this.#ports.get(port)
       return fitting === undefined ? all : before + fitting
     })
@@ -140,8 +140,17 @@ export class PageRun {
     if (program === 'sextant' && LASTING.includes(args[0] ?? '')) return this.#start(args)
     if (program === 'kill') return this.#kill(command)
     const { stdout, stderr } =
-      program === 'sextant' ? await runSextant(this.#directory, args) : await this.#shell(command)
+      program === 'sextant' ? await this.#sextant(args) : await this.#shell(command)
     return stdout + stderr
+  }
+
+  /** A command whose last words are `> FILE` writes its output to the file. */
+  async #sextant(args: readonly string[]): ReturnType<typeof run> {
+    const at = args.indexOf('>')
+    const result = await runSextant(this.#directory, at < 0 ? args : args.slice(0, at))
+    if (at < 0) return result
+    writeFileSync(join(this.#directory, args[at + 1] ?? ''), result.stdout)
+    return { ...result, stdout: '' }
   }
 
   #shell(command: string): ReturnType<typeof run> {
