@@ -25,13 +25,13 @@ const WORDS = FORMATS.map(({ word }) => word)
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 
 export const IMPORT: CommandArgs = {
-  usage: `import ${WORDS.join('|')} FILE... [--zone NAME] [--namespace NAME] [--strict] [-o FORMAT]`,
+  usage: `import ${WORDS.join('|')} FILE... [FLAG]...`,
   flags: flagsOf(`
     FILE... | | the files, - = standard input; ${FORMATS.map(({ word, files }) => `${word}: ${files}`).join('; ')}
-    --zone NAME | (the files say it) | the zone of the files
+    --zone NAME | (as the files say) | the zone of the files
     --namespace NAME | (none) | namespace of the DNSRecords
-    --database FILE | (none) | database with coordinates, for powerdns: where targets are, of which clients get the closest
-    --strict | | exit with 1 if anything is not imported, or acts in another way
+    --database FILE | (none) | database with coordinates, for powerdns: places the targets of pickclosest
+    --strict | | exit with 1 if anything is listed: not imported, or with another effect
     -o, --output yaml|json | yaml | form of the DNSRecords
   `),
 }

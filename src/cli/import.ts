@@ -24,7 +24,7 @@ export async function runImport(argv: readonly string[], output: Output): Promis
     const documents = hosts.documents(args.namespace)
     for (const { place, message } of hosts.notes) output.printError(`${place}: ${message}`)
     if (documents.length === 0)
-      throw new InputError(undefined, `${args.files.join(' ')}: no DNSRecord can be made of it`)
+      throw new InputError(undefined, `${args.files.join(' ')}: there is nothing to import`)
     printDocuments(documents, args, output)
     return args.isStrict && hosts.notes.length > 0 ? 1 : 0
   } catch (error) {

@@ -25,9 +25,9 @@ export interface WebhookArgs {
 export const WEBHOOK: CommandArgs = {
   usage: 'webhook --zones LIST [FLAG]...',
   flags: flagsOf(`
-    --zones LIST | | comma-separated list of zones: hosts outside are refused, and each record is labelled with the longest zone that has it
-    --exclude LIST | | comma-separated list of names: they and the hosts below are refused
-    --owner NAME | default | only DNSRecords with this owner in the label webhook.sextant.io/owner are changed: another one for each external-dns
+    --zones LIST | | comma-separated list of zones: refuses hosts outside of them, and labels each record with the longest zone that contains it
+    --exclude LIST | | comma-separated list of names: refuses them and the hosts below
+    --owner NAME | default | changes only DNSRecords that have this value in the label webhook.sextant.io/owner. Give each external-dns its own
     --namespace NAME | ($POD_NAMESPACE, else "default") | namespace of the DNSRecords
     --kubeconfig FILE | (the cluster that the webhook runs in) | kubeconfig file
     --context NAME | (the current context) | context of the kubeconfig

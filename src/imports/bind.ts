@@ -195,7 +195,7 @@ class ZoneImport {
 function ofZone(type: number): string {
   if (type === RRType.SOA) return 'Sextant makes the SOA record of a zone itself'
   if (type === RRType.NS) {
-    return 'the zone itself serves it: write `nameserver` in the directive kuadrant'
+    return 'Sextant makes the NS records of a zone from `nameserver` in the directive kuadrant'
   }
   return ''
 }

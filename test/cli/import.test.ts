@@ -62,7 +62,7 @@ t.test('invalid command lines and files', async (t) => {
     [['bind', '@missing'], /missing: cannot be read/],
     [['bind', '@'], /cannot be read/],
     [['bind', '@empty'], /empty: is empty$/],
-    [['bind', '@none'], /none: no DNSRecord can be made of it$/],
+    [['bind', '@none'], /none: there is nothing to import$/],
     [
       ['bind', '@db', '--zone', 'example.org'],
       /^db:1: .* has no SOA record for origin example\.org\./,

@@ -95,13 +95,13 @@ async function startSextant(t: Test): Promise<number> {
   const config = CONFIG.replaceAll('{PORT}', '53').replaceAll('{DIR}', '/run/gdnsd')
   const files = { config, 'k.example.com': ZONE }
   const { documents, notes } = importFiles(formatOf('gdnsd'), files)
-  const nets = notes.flatMap((note) => /into the directive geoip: (.*)$/.exec(note)?.[1] ?? [])
+  const nets = notes.flatMap((note) => /to the directive geoip: (.*)$/.exec(note)?.[1] ?? [])
   t.strictSame(
     notes.filter(
       (note) => !note.includes('geoip: net') && !/(?:SOA|NS) of k\.example\.com/.test(note),
     ),
     [
-      'k.example.com:10: prod.k.example.com: no client has geo code NET-FALLBACK-C: only failover lists name it',
+      'k.example.com:10: prod.k.example.com: NET-FALLBACK-C is only for failover lists: no client has this geo code, and sextant check warns of it',
     ],
   )
   const records = documents.map((one) => `---\n${printBlockYaml(one).join('\n')}\n`).join('')

@@ -30,7 +30,7 @@ t.test('files that are no configuration', async (t) => {
     [{ config: 'plugins => { a => $include{x} }', ...zone }, /^config:1: unexpected "\$include/],
     [{ config: '$include{x}', ...zone }, /^config:1: \$include is not supported/],
     [{ config: `plugins => ${'{ a => '.repeat(40)}`, ...zone }, /^config:1: nested too deep$/],
-    [{ config: 'plugins => { }', 'a..b': HEAD }, /^a\.\.b:1: the name of the file is no zone/],
+    [{ config: 'plugins => { }', 'a..b': HEAD }, /^a\.\.b:1: the name of the file is not a zone/],
     [{ config: 'plugins => { }', 'example.com': 'www A 192.0.2.1' }, /^example\.com:1: .*no SOA/],
     [
       { config: 'plugins => { }', 'example.com': `${HEAD}a MX 1 b.@Z` },
@@ -51,7 +51,7 @@ t.test('resources that are not imported', async (t) => {
     ['null', 'x => 1', 'null!r', /: null!r not imported: no resource null!r$/],
     ['static', 'r => a', 'static', /: static not imported: write PLUGIN!RESOURCE$/],
     ['__proto__', 'r => a', 'constructor!r', /no resource constructor!r$/],
-    ['reflect', 'r => { a => 1 }', 'reflect!r', /plugin reflect has no equal \(config:1\)$/],
+    ['reflect', 'r => { a => 1 }', 'reflect!r', /plugin reflect has no equivalent \(config:1\)$/],
     ['multifo', 'r => { }', 'multifo!r', /the resource is empty \(config:1\)$/],
     ['multifo', 'r => { a => 192.0.2.300 }', 'multifo!r', /./],
     [

@@ -8,8 +8,8 @@ const FILE = 'zones/example.com.yaml'
 
 t.test('files that are no zone of octoDNS', async (t) => {
   const table: readonly [file: string, text: string, error: RegExp][] = [
-    ['db', 'www:\n  type: A\n', /^db:1: the name of the file is no zone; add --zone NAME$/],
-    ['.yaml', 'www:\n  type: A\n', /the name of the file is no zone/],
+    ['db', 'www:\n  type: A\n', /^db:1: the name of the file is not a zone; add --zone NAME$/],
+    ['.yaml', 'www:\n  type: A\n', /the name of the file is not a zone/],
     [FILE, '', /^zones\/example\.com\.yaml:1: is not a mapping from names to records$/],
     [FILE, '---\n- a\n', /:1: is not a mapping/],
     [FILE, 'a: [', /^zones\/example\.com\.yaml:1: /],
@@ -44,7 +44,7 @@ t.test('records that are not imported', async (t) => {
     [{ type: 'CNAME', values: ['a.', 'b.'] }, /has several targets/],
     [
       { type: 'A', value: '192.0.2.1', geo: { XX: [] } },
-      /: www\.geo\.XX: not imported: "XX" is no geo/,
+      /: www\.geo\.XX: not imported: "XX" is not a geo/,
     ],
     [{ type: 'A', dynamic: [] }, /: www\.dynamic: not imported: dynamic must be a mapping/],
     [

@@ -15,22 +15,22 @@ function importScript(record: string): { endpoints: string[]; notes: readonly st
 
 t.test('scripts that are not read are listed, with the reason', async (t) => {
   const cases: readonly (readonly [record: string, note: string])[] = [
-    ['A ""', 'unexpected the end of the script'],
+    ['A ""', 'the script ends too early'],
     ['A ";"', ''],
     ['A "pickrandom()"', 'pickrandom without an argument'],
     ['A "pickwrandom({{1}})"', 'a weight must be {NUMBER, ADDRESS}'],
     ['A "pickwrandom({1, 2})"', 'a weight must be {NUMBER, ADDRESS}'],
     ['A "ifportup({1}, 80)"', 'ifportup without its port and addresses'],
-    ["A \"ifurlup('ftp://a/', {'192.0.2.1'})\"", '"ftp://a/" is no URL'],
+    ["A \"ifurlup('ftp://a/', {'192.0.2.1'})\"", '"ftp://a/" is not a URL'],
     ['A ";if true then return \'192.0.2.1\' end"', 'a condition that is no call of a function'],
-    ["A \";if not country('DE') then return '192.0.2.1' end\"", '"not" has no equal'],
+    ["A \";if not country('DE') then return '192.0.2.1' end\"", '"not" has no equivalent'],
     [
       "A \";if country('DE') and continent('EU') then return 'x' end\"",
       '"and" where then is expected',
     ],
     ["A \"'192.0.2.1' .. '2'\"", 'unexpected ".."'],
-    ['A "constructor({\'192.0.2.1\'})"', 'constructor has no equal'],
-    ['A "__proto__({\'192.0.2.1\'})"', '__proto__ has no equal'],
+    ['A "constructor({\'192.0.2.1\'})"', 'constructor has no equivalent'],
+    ['A "__proto__({\'192.0.2.1\'})"', '__proto__ has no equivalent'],
     ['A ";while true do end"', 'unexpected "while"'],
     [`A "${"'".repeat(3)}"`, 'unexpected "\'"'],
   ]

@@ -42,7 +42,7 @@ export interface AzureEndpoint {
 }
 
 const PROFILE_TYPE = 'microsoft.network/trafficmanagerprofiles'
-/** Fields of an endpoint without an equal. */
+/** Fields of an endpoint without an equivalent. */
 const OTHERS = [
   'customHeaders',
   'minChildEndpoints',

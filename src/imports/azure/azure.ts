@@ -70,7 +70,7 @@ class ProfileImport {
     if (steering === undefined) {
       this.#hosts.note(
         place,
-        `profile ${name} not imported: ${method || 'no'} routing has no equal`,
+        `profile ${name} not imported: ${method || 'no'} routing has no equivalent`,
       )
       return
     }
@@ -126,7 +126,8 @@ class ProfileImport {
     steering: Steering,
   ): void {
     const { place, name } = endpoint
-    for (const other of endpoint.others) this.#hosts.note(place, `${other} of ${name} has no equal`)
+    for (const other of endpoint.others)
+      this.#hosts.note(place, `${other} of ${name} has no equivalent`)
     const target = this.#targetOf(endpoint)
     const geoCodes = steering.geoCodes?.flatMap((code) => this.#codesOf(code, endpoint))
     const document = endpointDocument({
@@ -155,9 +156,11 @@ class ProfileImport {
   /** Networks are named in the Corefile, not in DNSRecords. */
   #noteSubnets({ name, subnets, place }: AzureEndpoint): void {
     for (const { first, last, scope } of subnets) {
-      const network =
-        typeof scope === 'number' ? `${first}/${scope}` : `each network of ${first}-${last}`
-      this.#hosts.note(place, `add to the directive geoip: net ${network} ${netOf(name)}`)
+      const line =
+        typeof scope === 'number'
+          ? `net ${first}/${scope} ${netOf(name)}`
+          : `net CIDR ${netOf(name)}, for each network of ${first}-${last}`
+      this.#hosts.note(place, `add to the directive geoip: ${line}`)
     }
   }
 
@@ -193,7 +196,7 @@ class ProfileImport {
   }
 }
 
-/** How the endpoints of a method are chosen; undefined = in a way that has no equal. */
+/** How the endpoints of a method are chosen; undefined = in a way that has no equivalent. */
 function steeringOf(
   method: string,
   endpoints: readonly AzureEndpoint[],

@@ -39,7 +39,10 @@ export const GDNSD: ImportFormat = {
 function zoneOf({ name }: ImportFile): Uint8Array {
   const zone = scanName(basename(name).replaceAll('@', '/'), ROOT_NAME)
   if (zone !== undefined) return lowerName(zone)
-  throw new InputError({ file: name, line: 1 }, 'the name of the file is no zone; add --zone NAME')
+  throw new InputError(
+    { file: name, line: 1 },
+    'the name of the file is not a zone; add --zone NAME',
+  )
 }
 
 /** What zone files of gdnsd mean in another way than those of other servers. */
@@ -105,7 +108,7 @@ class GdnsdImport {
   /** Lists the networks. */
   finish(): void {
     for (const { cidr, code, place } of this.#nets.lines())
-      this.#hosts.note(place, `write into the directive geoip: net ${cidr} ${code}`)
+      this.#hosts.note(place, `add to the directive geoip: net ${cidr} ${code}`)
   }
 
   #note(line: number, message: string): void {
@@ -186,7 +189,8 @@ class GdnsdImport {
     }
     for (const [code, list] of codes) {
       if (list !== 'auto') lists.set(code, listOf(list))
-      else if (byDefault !== 'auto') this.#hosts.note(place, `auto for ${code} only has no equal`)
+      else if (byDefault !== 'auto')
+        this.#hosts.note(place, `auto for ${code} only has no equivalent`)
     }
     return {
       stages,

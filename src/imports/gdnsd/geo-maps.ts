@@ -43,7 +43,8 @@ export function readGeoMap(
   const own = places?.entries.get('default')
   const byDefault =
     own === undefined ? (locations.size > 0 ? AUTO : datacenters) : preferenceOf(own)
-  if (textAt(map, 'ignore_ecs') === 'true') note(map.line, `ignore_ecs of map ${name} has no equal`)
+  if (textAt(map, 'ignore_ecs') === 'true')
+    note(map.line, `ignore_ecs of map ${name} has no equivalent`)
   const netLists = readNets(name, map, { nets, file, note })
   return { datacenters, byDefault, codes, netLists, locations }
 }
@@ -63,7 +64,7 @@ function readNets(
   for (const [text, entry] of value.entries) {
     const cidr = scanCidr(text)
     const list = textsOf(entry)
-    if (cidr === undefined) note(entry.line, `${JSON.stringify(text)} is no network`)
+    if (cidr === undefined) note(entry.line, `${JSON.stringify(text)} is not a network`)
     else {
       nets.define(name, cidr, keyOfList(list), `${file}:${entry.line}`)
       lists.set(keyOfList(list), list)
@@ -88,7 +89,7 @@ class Places {
 
   continents(hash: VscfHash): void {
     for (const [key, value] of this.#below(hash)) {
-      if (!CONTINENTS.has(key)) this.#note(value.line, `${JSON.stringify(key)} is no continent`)
+      if (!CONTINENTS.has(key)) this.#note(value.line, `${JSON.stringify(key)} is not a continent`)
       else this.#level(`GEO-${key}`, value, (inner) => this.#countries(inner))
     }
   }
@@ -102,7 +103,7 @@ class Places {
   #subdivisions(country: string, hash: VscfHash): void {
     for (const [key, value] of this.#below(hash)) {
       if (!/^[A-Z0-9]{1,3}$/.test(key))
-        this.#note(value.line, `the city ${JSON.stringify(key)} has no equal`)
+        this.#note(value.line, `the city ${JSON.stringify(key)} has no equivalent`)
       else this.#level(`${country}-${key}`, value, (inner) => this.#subdivisions(country, inner))
     }
   }

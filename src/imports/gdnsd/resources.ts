@@ -90,7 +90,7 @@ export class Resources {
       const groups = hashes.flatMap((part) => this.#groups(plugin, part, [part, ...scope]))
       return [{ name, groups }]
     }
-    throw new ResourceFault(`plugin ${plugin} has no equal`, value.line)
+    throw new ResourceFault(`plugin ${plugin} has no equivalent`, value.line)
   }
 
   /** `value`: of a datacenter. */
@@ -142,7 +142,10 @@ export class Resources {
     const isMulti = settingOf('multi', hashes) === 'true'
     if (!isMulti) return groups
     if (new Set(groups.map(({ weight }) => weight)).size > 1)
-      this.#notes.note(value.line, 'multi with different weights has no equal: all are returned')
+      this.#notes.note(
+        value.line,
+        'multi with different weights has no equivalent: all are returned',
+      )
     return groupsOf(
       groups.flatMap(({ targets }) => targets),
       value.line,

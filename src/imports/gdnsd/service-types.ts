@@ -23,7 +23,7 @@ export function readServiceType(
   const type = hashAt(types, name)
   if (type === undefined) {
     if (name === 'up') return { check: undefined, notes: [] }
-    const what = BUILT_IN.includes(name) ? 'has no equal' : 'is not defined'
+    const what = BUILT_IN.includes(name) ? 'has no equivalent' : 'is not defined'
     return { check: undefined, notes: [`service type ${name} ${what}`] }
   }
   const plugin = textAt(type, 'plugin') ?? ''
@@ -40,7 +40,7 @@ export function readServiceType(
     const fix = plugin === 'extmon' ? ': write a health check with protocol EXEC' : ''
     return {
       check: undefined,
-      notes: [`service type ${name}: plugin ${plugin} has no equal${fix}`],
+      notes: [`service type ${name}: plugin ${plugin} has no equivalent${fix}`],
     }
   }
   const codes = textsOf(type.entries.get('ok_codes')).join(', ') || '200'
@@ -49,6 +49,6 @@ export function readServiceType(
   const isOther = vhost !== '' && vhost !== host
   return {
     check: { protocol: 'HTTP', port: number('port', 80), path, expectedStatus: codes, ...common },
-    notes: isOther ? [`the request has the host name ${host}, not ${vhost}`] : [],
+    notes: isOther ? [`probes send the host name ${host}, not ${vhost}`] : [],
   }
 }

@@ -53,7 +53,10 @@ function codesOfStages(
   for (const [code, list] of lists) {
     const [first] = list
     if (first === undefined)
-      hosts.note(place, `clients of ${code} get an empty answer in gdnsd, here the default`)
+      hosts.note(
+        place,
+        `clients of ${code} get an empty answer in gdnsd, and the default endpoint in Sextant`,
+      )
     else codes.get(first)?.push(code)
   }
   return codes
@@ -67,7 +70,10 @@ function addFallbackCode(
 ): string {
   const label = name.toUpperCase().replace(/[^0-9A-Z_-]/g, '-')
   const code = FALLBACK_CODE + label.slice(0, 50)
-  hosts.note(place, `${host}: no client has geo code ${code}: only failover lists name it`)
+  hosts.note(
+    place,
+    `${host}: ${code} is only for failover lists: no client has this geo code, and sextant check warns of it`,
+  )
   return code
 }
 
@@ -131,7 +137,7 @@ function noteTypes(
   for (const { name, groups } of served) {
     for (const type of types) {
       if (groups.some((group) => group.type === type)) continue
-      const message = `${host}: ${name} has no ${type}: its clients get an empty answer in gdnsd, here another one`
+      const message = `${host}: ${name} has no ${type}: its clients get an empty answer in gdnsd, and another endpoint in Sextant`
       hosts.note(place, message)
     }
   }

@@ -57,7 +57,7 @@ export const OCTODNS: ImportFormat = {
     // The codes of networks are known when all records are read.
     for (const add of pending) add()
     for (const { cidr, code, place } of nets.lines())
-      hosts.note(place, `write into the directive geoip: net ${cidr} ${code}`)
+      hosts.note(place, `add to the directive geoip: net ${cidr} ${code}`)
   },
 }
 
@@ -65,7 +65,10 @@ function zoneOf({ name }: ImportFile, zone: Uint8Array | undefined): string {
   if (zone !== undefined) return printName(zone).slice(0, -1)
   const found = /^(?:.*\/)?([^/]+?)\.?\.ya?ml$/.exec(basename(name))?.[1]
   if (found !== undefined) return found
-  throw new InputError({ file: name, line: 1 }, 'the name of the file is no zone; add --zone NAME')
+  throw new InputError(
+    { file: name, line: 1 },
+    'the name of the file is not a zone; add --zone NAME',
+  )
 }
 
 function parseZone({ name, octets }: ImportFile): Mapping {
@@ -192,7 +195,10 @@ class OctodnsZone {
       .toUpperCase()
       .replace(/[^0-9A-Z_-]/g, '-')
       .slice(0, 50)}`
-    this.#note(place, `only a fallback: no client has its geo code ${code}, as a check will warn`)
+    this.#note(
+      place,
+      `${code} is only for failover lists: no client has this geo code, and sextant check warns of it`,
+    )
     return [code]
   }
 
@@ -200,7 +206,7 @@ class OctodnsZone {
     const { name, values, isDefault } = pool
     for (const { status, place } of values) {
       if (status === 'down') this.#note(place, 'status down: not imported')
-      if (status === 'up') this.#note(place, 'status up: Sextant probes it as the others')
+      if (status === 'up') this.#note(place, 'status up: Sextant probes it like the others')
     }
     const served = servedOf(pool)
     for (const [index, { target, weight }] of served.entries()) {
@@ -228,7 +234,7 @@ class OctodnsZone {
     const name = stringField(check, 'host', here)
     const isTcp = protocol === 'TCP'
     if (name !== '' && name !== host && !isTcp)
-      this.#note(here.at('host'), `the request has the host name ${host}, not ${name}`)
+      this.#note(here.at('host'), `probes send the host name ${host}, not ${name}`)
     const document: HealthCheckDocument = {
       protocol,
       port: Number(scalarField(check, 'port', here) || '443'),
@@ -250,7 +256,7 @@ class OctodnsZone {
 /** '' = the record can be imported. */
 function reasonAgainst(type: string, name: string): string {
   if (type === 'NS' && name === '')
-    return 'the zone itself serves it: write `nameserver` in the directive kuadrant'
+    return 'Sextant makes the NS records of a zone from `nameserver` in the directive kuadrant'
   return RECORD_TYPES.has(type) ? '' : 'a DNSRecord has no records of this type'
 }
 

@@ -46,7 +46,7 @@ const CONDITIONS: ReadonlyMap<string, (text: string) => string> = new Map([
   ['asnum', (text: string) => `AS${text}`],
 ])
 
-/** What clients get, by the condition that they meet. Throws LuaFault for what has no equal. */
+/** What clients get, by the condition that they meet. Throws LuaFault for what has no equivalent. */
 export function readChoices(branches: readonly LuaBranch[]): readonly LuaChoice[] {
   const choices: LuaChoice[] = []
   for (const { condition, value } of branches) {
@@ -64,7 +64,9 @@ export function readChoices(branches: readonly LuaBranch[]): readonly LuaChoice[
 function orderNotes({ codes }: LuaChoice, before: readonly LuaChoice[]): string[] {
   const wider = before.flatMap((choice) => choice.codes)
   const hidden = codes.filter((code) => wider.some((other) => isWithin(code, other)))
-  return hidden.map((code) => `${code} comes after a wider condition: in a DNSRecord it decides`)
+  return hidden.map(
+    (code) => `${code} comes after a wider condition. Sextant prefers the narrower one`,
+  )
 }
 
 function isWithin(code: string, other: string): boolean {
@@ -83,7 +85,7 @@ function codesOf(condition: LuaValue): readonly string[] {
   return scalarsOf(argument).map((text) => {
     const code = codeOf(text.toUpperCase())
     if (scanGeoCode(code) === undefined)
-      throw new LuaFault(`${condition.name}(${JSON.stringify(text)}) is no place`)
+      throw new LuaFault(`${condition.name}(${JSON.stringify(text)}) is not a place`)
     return code
   })
 }
@@ -159,7 +161,7 @@ function checkedOf(call: LuaValue & { readonly kind: 'call' }): Omit<LuaChoice, 
 function urlOf(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url !== undefined && /^https?:$/.test(url.protocol)) return url
-  throw new LuaFault(`${JSON.stringify(text)} is no URL`)
+  throw new LuaFault(`${JSON.stringify(text)} is not a URL`)
 }
 
 /** What the selector of a checked group does, in the words of the functions. */
@@ -174,7 +176,7 @@ function selected(selector: string, targets: readonly string[]): Targets {
     case 'pickclosest':
       return { ...NO_TRAITS, targets: evenly(targets), isNearest: true }
     default:
-      throw new LuaFault(`the selector ${JSON.stringify(selector)} has no equal`)
+      throw new LuaFault(`the selector ${JSON.stringify(selector)} has no equivalent`)
   }
 }
 
@@ -233,5 +235,5 @@ function scalarOf(value: LuaValue): string {
 }
 
 function noEqual(name: string): string {
-  return `${name} has no equal`
+  return `${name} has no equivalent`
 }

@@ -170,7 +170,7 @@ class Parser {
     const { kind, text } = this.#peek()
     if (kind === 'text' || text === '{')
       return { kind: 'call', name: token.text, args: [this.#part()] }
-    if (text !== '(') throw new LuaFault(`${printToken(token)} has no equal`)
+    if (text !== '(') throw new LuaFault(`${printToken(token)} has no equivalent`)
     this.#at++
     const args: LuaValue[] = []
     while (!this.#is(')')) {
@@ -240,7 +240,8 @@ class Parser {
 }
 
 function unexpected(token: Token): LuaFault {
-  return new LuaFault(`unexpected ${printToken(token)}`)
+  const isEnd = token.kind === 'end'
+  return new LuaFault(isEnd ? 'the script ends too early' : `unexpected ${printToken(token)}`)
 }
 
 function printToken({ kind, text }: Token): string {

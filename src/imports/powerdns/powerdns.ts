@@ -43,7 +43,10 @@ function addLuaRecord(record: ZoneRecord, hosts: ImportedHosts, locate: Locate):
     }
     for (const note of choices.flatMap((choice) => choice.notes)) hosts.note(place, note)
     if (choices.length > 0 && choices.every(({ codes }) => codes.length > 0)) {
-      hosts.note(place, `${what}: clients elsewhere got nothing, and get one of all endpoints`)
+      hosts.note(
+        place,
+        `${what} has no default: PowerDNS sends clients elsewhere an empty answer, Sextant one of all endpoints`,
+      )
     }
   } catch (error) {
     if (!(error instanceof LuaFault)) throw error
@@ -103,7 +106,8 @@ function addCheck(host: string, check: LuaCheck, place: string, hosts: ImportedH
     'stringmatch',
   ].map((name) => options.get(name) ?? '')
   for (const name of ['timeout', 'useragent', 'source', 'failOnIncompleteCheck', 'byteslimit']) {
-    if (options.has(name)) hosts.note(place, `${host}: option ${name} of the check has no equal`)
+    if (options.has(name))
+      hosts.note(place, `${host}: option ${name} of the check has no equivalent`)
   }
   const failures = Number(minimumFailures)
   const common = {
@@ -117,7 +121,7 @@ function addCheck(host: string, check: LuaCheck, place: string, hosts: ImportedH
     return
   }
   if (url.hostname !== host) {
-    hosts.note(place, `${host}: the check asks for this host, not for ${url.hostname}`)
+    hosts.note(place, `${host}: probes send this host name, not ${url.hostname}`)
   }
   const isTls = url.protocol === 'https:'
   const health = {

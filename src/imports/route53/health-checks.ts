@@ -40,18 +40,21 @@ const EXPECTED_STATUS = '200-399'
 const INTERVAL_SECONDS = 30
 const THRESHOLD = 3
 
-/** Reads an item of `HealthChecks`. Throws RefusedError if it has no equal; paths begin at the item. */
+/** Reads an item of `HealthChecks`. Throws RefusedError if it has no equivalent; paths begin at the item. */
 export function readHealthCheck(item: Mapping): Route53Check {
   const place = new FieldPlace('').at('HealthCheckConfig')
   const config = mappingField(item, 'HealthCheckConfig', new FieldPlace(''))
   const type = stringField(config, 'Type', place)
   const found = PROTOCOLS.get(type)
   if (found === undefined) {
-    throw new RefusedError(place.at('Type'), `a health check of type ${quote(type)} has no equal`)
+    throw new RefusedError(
+      place.at('Type'),
+      `a health check of type ${quote(type)} has no equivalent`,
+    )
   }
   for (const name of ['Inverted', 'Disabled']) {
     if (field(config, name) === true) {
-      throw new RefusedError(place.at(name), `a health check that is ${name} has no equal`)
+      throw new RefusedError(place.at(name), `a health check that is ${name} has no equivalent`)
     }
   }
   const notes: string[] = []

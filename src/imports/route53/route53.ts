@@ -185,7 +185,7 @@ class RecordSets {
     const isApex = host.toLowerCase() === this.#apex
     if (type === 'SOA') return 'Sextant makes the SOA record of a zone itself'
     if (type === 'NS' && isApex)
-      return 'the zone itself serves it: write `nameserver` in the directive kuadrant'
+      return 'Sextant makes the NS records of a zone from `nameserver` in the directive kuadrant'
     return RECORD_TYPES.has(type) ? '' : 'a DNSRecord has no records of this type'
   }
 
@@ -237,7 +237,7 @@ class RecordSets {
     this.#hosts.check(host, { ...document, port: first }, place)
     for (const note of notes) this.#hosts.note(place, note)
     if (hostName !== '' && hostName.toLowerCase() !== own)
-      this.#hosts.note(place, `the request has the host name ${own}, not ${hostName}`)
+      this.#hosts.note(place, `probes send the host name ${own}, not ${hostName}`)
     const isTarget = targets.some((target) => isSame(target, address))
     return {
       ...(address === '' || isTarget ? {} : { 'health-address': address }),
@@ -253,7 +253,7 @@ class RecordSets {
     if (!ADDRESS_TYPES.includes(String(set.Type)) && set.Type !== 'CNAME') return
     this.#hosts.note(
       place,
-      'has no health check in Route 53; Sextant probes it as the others of its name',
+      'has no health check in Route 53; Sextant probes it like the others of its name',
     )
   }
 }

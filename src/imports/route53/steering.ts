@@ -78,7 +78,7 @@ function locate(region: string, place: FieldPlace): string {
 
 function readGeoproximity(proximity: Mapping, place: FieldPlace): Routing {
   const bias = scalarField(proximity, 'Bias', place)
-  const message = 'a bias has no equal: only the distance decides'
+  const message = 'a bias has no equivalent: only the distance decides'
   const notes = bias === '' || Number(bias) === 0 ? [] : [['Bias', message] as const]
   if (field(proximity, 'Coordinates') !== undefined) {
     const at = place.at('Coordinates')
@@ -100,10 +100,10 @@ function readNetworks(config: Mapping, place: FieldPlace): Routing {
   const name = stringField(config, 'LocationName', place)
   if (name === '*') return { isDefault: true, notes: [] }
   if (!/^[\w-]{1,63}$/.test(name)) {
-    const message = `LocationName ${quote(name)} is no name of a custom net`
+    const message = `LocationName ${quote(name)} is not a name of a custom net`
     throw new RefusedError(place.at('LocationName'), message)
   }
   const code = `NET-${name.toUpperCase()}`
-  const message = `write a line \`net CIDR ${code}\` into the directive geoip for each network of the location`
+  const message = `add to the directive geoip: net CIDR ${code}, for each network of the location`
   return { geoCodes: [code], notes: [['CidrRoutingConfig', message]] }
 }

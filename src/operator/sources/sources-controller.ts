@@ -12,7 +12,7 @@ export function createSourcesController(
   const { registry } = env
   const records = registry.gauge(
     'sextant_operator_source_records',
-    'DNSRecords that objects of other kinds ask for, by what becomes of them.',
+    'DNSRecords of objects of other kinds, by their kind and state.',
     ['source_kind', 'state'],
   )
   const writes = registry.counter(

@@ -134,7 +134,7 @@ export class SourcesSession implements ControllerSession {
     return this.#kinds.reason
   }
 
-  /** The number of DNSRecords that objects of a kind ask for, by what becomes of them. */
+  /** The number of DNSRecords of the objects of a kind, by state. */
   counts(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>()
     for (const { key, of } of this.#table.records()) {

@@ -150,8 +150,7 @@ function warnOfTrust(c: SetupContext, options: ProxyOptions): void {
   const trustsAll = actionForOthers(options) === ProxyAction.Use
   const hint = 'list the networks of the proxies with "allow"'
   if (trustsAll && !isLocal) {
-    const cause =
-      'accepts PROXY headers of any client, so a client can choose the address that counts for it'
+    const cause = 'accepts PROXY headers from any client, so any client can claim another address'
     c.warn(`${cause}: ${hint}`, options.position)
   } else if (!trustsAll && options.allowed.length === 0) {
     c.warn(`no PROXY header is used: ${hint}`, options.position)

@@ -35,7 +35,7 @@ export class RecordsOfHost {
     this.#onProblem = onProblem
   }
 
-  /** Returns the record of a host. Throws RefusedError if a property of an annotation has no equal. */
+  /** Returns the record of a host. Throws RefusedError if a property of an annotation has no equivalent. */
   make(host: string, endpoints: readonly PlainEndpoint[]): RecordDocument {
     const { healthCheck } = this.#settings
     const annotations: Record<string, string> = { ...this.#settings.annotations }

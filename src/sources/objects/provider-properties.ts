@@ -18,7 +18,7 @@ export interface EndpointProperty {
   readonly value: string
 }
 
-/** What decides, besides the properties, whether they have an equal. */
+/** What decides, besides the properties, whether they have an equivalent. */
 export interface PropertyScope {
   readonly recordType: string
   readonly targets: readonly string[]
@@ -102,7 +102,7 @@ const AWS_NAMES: readonly string[] = [
 /**
  * Maps the properties of an endpoint of external-dns, of any of its providers, to those of Sextant. An own property
  * replaces those of other providers with the same meaning. Properties that have no effect on answers are left out.
- * A property that changes answers and has no equal refuses the endpoint. Mapped properties map to themselves.
+ * A property that changes answers and has no equivalent refuses the endpoint. Mapped properties map to themselves.
  */
 export function mapProviderProperties(
   given: readonly EndpointProperty[],
@@ -246,7 +246,7 @@ class Mapping {
     this.#take('aws/region')
     if (hasOwn) return
     if (bias !== undefined && !ZERO.test(bias.value)) {
-      this.#refuse(bias.index, 'aws/geoproximity-bias has no equal: only the distance decides')
+      this.#refuse(bias.index, 'aws/geoproximity-bias has no equivalent: only the distance decides')
     }
     if (coordinates !== undefined) {
       this.#set('location', coordinates.value, coordinates.index)
@@ -291,7 +291,7 @@ class Mapping {
     for (const name of PROXIED) {
       const proxied = this.#take(name)
       if (proxied === undefined || proxied.value === 'false') continue
-      const message = `${name} has no equal: the answer would have the address behind the proxy`
+      const message = `${name} has no equivalent: the answer would have the address behind the proxy`
       this.#refuse(proxied.index, message)
     }
     const check = this.#take('aws/health-check-id')

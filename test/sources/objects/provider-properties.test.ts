@@ -93,7 +93,7 @@ const MAPPED: readonly {
   },
 ]
 
-t.test('properties that have an equal are mapped', async (t) => {
+t.test('properties that have an equivalent are mapped', async (t) => {
   for (const { given, scope = A, properties = {}, settings = {}, recordType } of MAPPED) {
     const want = {
       properties: listOf(properties),
@@ -142,7 +142,7 @@ const REFUSED: readonly {
     want: /is unknown; write the property location; did you mean eu-west-1/,
   },
   { given: { 'aws/geoproximity-local-zone-group': 'us-east-1-bos-1' }, want: /local zone group/ },
-  { given: { 'aws/region': 'eu-west-1', 'aws/geoproximity-bias': '5' }, want: /has no equal/ },
+  { given: { 'aws/region': 'eu-west-1', 'aws/geoproximity-bias': '5' }, want: /has no equivalent/ },
   { given: { 'aws/geoproximity-coordinates': '91,0' }, want: /invalid location/ },
   {
     given: { 'aws/health-check-id': 'abc' },
@@ -153,9 +153,9 @@ const REFUSED: readonly {
     want: /unknown and may change answers; did you mean aws\/weight/,
     at: [0, 'name'],
   },
-  { given: { 'cloudflare/proxied': 'true' }, want: /has no equal/ },
-  { given: { 'ibmcloud-proxied': 'true' }, want: /has no equal/ },
-  { given: { 'webhook/cloudflare-proxied': 'true' }, want: /has no equal/ },
+  { given: { 'cloudflare/proxied': 'true' }, want: /has no equivalent/ },
+  { given: { 'ibmcloud-proxied': 'true' }, want: /has no equivalent/ },
+  { given: { 'webhook/cloudflare-proxied': 'true' }, want: /has no equivalent/ },
   { given: { alias: 'A' }, scope: CNAME, want: /alias must be true or false/ },
   {
     given: { alias: 'true' },
@@ -164,7 +164,7 @@ const REFUSED: readonly {
   },
 ]
 
-t.test('a property that changes answers and has no equal refuses the endpoint', async (t) => {
+t.test('a property that changes answers and has no equivalent refuses the endpoint', async (t) => {
   for (const { given, scope = A, want, at = [0, 'value'] } of REFUSED) {
     const result = mapProviderProperties(listOf(given), scope)
     if (!('refused' in result)) {

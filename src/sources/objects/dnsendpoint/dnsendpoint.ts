@@ -46,7 +46,7 @@ interface Host {
 }
 
 /**
- * Makes the records of a DNSEndpoint, one for each host. An endpoint that has no equal is left out and reported.
+ * Makes the records of a DNSEndpoint, one for each host. An endpoint that has no equivalent is left out and reported.
  * Names and targets are not validated. Throws RefusedError if an annotation is invalid, or the object has not the form
  * of its kind.
  */
@@ -67,7 +67,7 @@ export function readDnsEndpoint(object: ApiObject, onProblem: OnProblem): Record
     addEndpoint(host, document)
     for (const setting of found.settings) {
       if (addSetting(host, setting)) continue
-      const message = `another endpoint of ${document.dnsName} sets ${setting.name} otherwise; its value counts`
+      const message = `another endpoint of ${document.dnsName} has another ${setting.name}, which counts`
       onProblem({ path: place.at('providerSpecific').path(), message })
     }
   }
