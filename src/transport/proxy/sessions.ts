@@ -16,8 +16,8 @@ const NO_OCTETS = new Uint8Array(0)
  *
  *     buckets[hash] ─▶ place ─▶ place …        newest ◀─▶ place ◀─▶ … ◀─▶ oldest
  *
- * Finding a session allocates nothing. A new one allocates only if its TLVs are kept. The hash has a secret: senders may
- * choose many ports and addresses, which must not share a bucket.
+ * Finding a session allocates nothing. A new one allocates only if its TLVs are kept. The hash has a secret: senders
+ * may choose many ports and addresses, which must not share a bucket.
  */
 export class ProxySessions {
   readonly #trackingMs: number
