@@ -406,3 +406,18 @@ t.test('without the lease nothing is written', async (t) => {
   await bench.lead()
   t.strictSame(bench.records, [])
 })
+
+t.test('an object that was made again while no operator ran', async (t) => {
+  const bench = new Bench(t)
+  bench.put('a', 'one', { [HOST]: '192.0.2.1' })
+  await bench.lead()
+  await bench.stop()
+  bench.api.drop(WIDGETS, 'a/one')
+  bench.put('a', 'one', { [HOST]: '192.0.2.2' })
+  await bench.lead()
+  t.strictSame(bench.records, [`a ${HOST} 192.0.2.2`])
+  const [made] = bench.api.all(WIDGETS).values()
+  const uid = textOf(made?.metadata, 'uid')
+  t.match(bench.record('a', 'one'), { metadata: { ownerReferences: [{ name: 'one', uid }] } })
+  t.strictSame(bench.events, [])
+})
