@@ -5,6 +5,7 @@ import { Objects } from '../../kube/objects.ts'
 import { WorkQueue } from '../../kube/work-queue.ts'
 import { groupBy } from '../../peering/merge/part.ts'
 import type { HostShare } from '../../records/host-share.ts'
+import type { RecordDocument } from '../../records/record-document.ts'
 import { type FieldProblem, printPath } from '../../records/validate/fields.ts'
 import type {
   ObjectKind,
@@ -200,9 +201,13 @@ export class SourcesSession implements ControllerSession {
   }
 
   #apply(changes: readonly ObjectRecords[]): void {
+    let written: ReadonlyMap<string, readonly DnsRecordView[]> | undefined
     for (const change of changes) {
-      const { of } = change
-      const present = () => this.#writtenBy(of).map(documentOf)
+      const present = (): readonly RecordDocument[] => {
+        // Only objects that were never valid here need it: the first list may have thousands of them.
+        written ??= this.#writtenByUid()
+        return (written.get(change.of.uid) ?? []).map(documentOf)
+      }
       for (const key of this.#table.apply(change, present)) this.#queue.add(key)
       this.#reportProblems(change)
     }
@@ -343,12 +348,12 @@ export class SourcesSession implements ControllerSession {
     return isWrittenFor({ word: this.#wordOf(of), of }, existing) ? existing : undefined
   }
 
-  /** The DNSRecords in the cluster that were written for an object. */
-  #writtenBy({ uid }: ObjectReference): DnsRecordView[] {
-    return [...this.#parts.cluster.recordInformer.objects()]
+  /** The DNSRecords in the cluster that were written for objects, by uid of the object. */
+  #writtenByUid(): ReadonlyMap<string, readonly DnsRecordView[]> {
+    const written = [...this.#parts.cluster.recordInformer.objects()]
       .filter((object) => labelOf(object, SOURCE_LABEL) !== '')
       .map((object) => new DnsRecordView(object))
-      .filter((record) => sourceOf(record, (word) => this.#kindOf(word))?.uid === uid)
+    return groupBy(written, (record) => sourceOf(record, (word) => this.#kindOf(word))?.uid ?? '')
   }
 
   #wordOf({ kind }: ObjectReference): string {

@@ -421,3 +421,18 @@ t.test('an object that was made again while no operator ran', async (t) => {
   t.match(bench.record('a', 'one'), { metadata: { ownerReferences: [{ name: 'one', uid }] } })
   t.strictSame(bench.events, [])
 })
+
+t.test('thousands of objects that were never valid', async (t) => {
+  const bench = new Bench(t)
+  const labels = { 'sextant.io/source': 'gizmo' }
+  const spec = { rootHost: HOST, endpoints: [] }
+  for (let i = 0; i < 4000; i++) {
+    bench.api.put(RECORDS, { metadata: { namespace: 'a', name: `r${i}`, labels }, spec })
+    const metadata = { namespace: 'a', name: `w${i}` }
+    bench.api.put(WIDGETS, { metadata, spec: { note: 'no hosts' } })
+  }
+  const start = process.cpuUsage()
+  await bench.lead()
+  const { user } = process.cpuUsage(start)
+  t.ok(user < 4_000_000, `${user} microseconds`)
+})
