@@ -1,12 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { composeQuery } from '../support/client.ts'
 import { ask } from '../support/dig.ts'
 import { control, SinkDouble } from '../support/dnstap-sink.ts'
 import { getText } from '../support/get-text.ts'
 import { needs, run } from '../support/peer.ts'
+import { proxyHeader } from '../support/proxy-header.ts'
 import { freePort, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
@@ -129,4 +132,36 @@ t.test('a sink that connects to the server', needs('dig', 'dnstap-read'), async 
     / CQ .* TCP \d+b ns.z.example\/IN\/A$/,
     / CR .* TCP \d+b ns.z.example\/IN\/A$/,
   ])
+})
+
+t.test('the client behind a proxy, without the header', async (t) => {
+  const socket = join(temporaryDirectory(t), 'sink')
+  const server = await startServer(t, {
+    corefile: `z.example:{PORT} {
+      bind 127.0.0.1
+      proxyproto {
+        allow 127.0.0.1/32
+      }
+      dnstap listen ${socket} full
+      file zone
+    }`,
+    files: { zone: ZONE },
+  })
+  await server.prints(/listening on/)
+  const sink = new SinkDouble(t)
+  sink.connect({ path: socket })
+  await server.prints(/connected to/)
+  const proxy = createSocket('udp4')
+  t.teardown(() => proxy.close())
+  const query = composeQuery({ name: 'www.z.example', type: 'A' }, 1)
+  const packet = Buffer.concat([proxyHeader({ source: '192.0.2.7' }), query])
+  await until(() => {
+    if (sink.frames.length === 0) proxy.send(packet, server.port, '127.0.0.1')
+    return sink.frames.length >= 2
+  }, 'messages')
+  for (const frame of sink.frames) {
+    // Field 4 of the message: the address of the client.
+    t.ok(Buffer.from(frame).includes(Buffer.from([0x22, 4, 192, 0, 2, 7])))
+    t.notOk(Buffer.from(frame).includes('QUIT'), 'the signature of a header')
+  }
 })
