@@ -10,7 +10,7 @@ export interface ImportArgs {
   readonly format: ImportFormat
   /** At least one; `-` = standard input. */
   readonly files: readonly string[]
-  /** Lower-case wire name; undefined = the files say it. */
+  /** Lower-case wire name; undefined = the files name it. */
   readonly zone: Uint8Array | undefined
   readonly namespace: string | undefined
   /** A file of the MMDB format; undefined = none. */

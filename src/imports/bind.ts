@@ -42,12 +42,12 @@ export interface ZoneRecord {
   readonly place: string
 }
 
-/** `takes`: returns true for a record that it has imported itself. */
+/** `takes`: returns true for a record that it imported itself. */
 type TakeRecord = (record: ZoneRecord) => boolean
 
 const TAKES_NONE: TakeRecord = () => false
 
-/** Adds the records of zone files. Throws InputError if a file is none. */
+/** Adds the records of zone files. Throws InputError if a file is not a zone file. */
 export function readZoneFiles(
   files: readonly ImportFile[],
   hosts: ImportedHosts,

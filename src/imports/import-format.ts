@@ -8,7 +8,7 @@ export interface ImportFile {
 }
 
 export interface ImportOptions {
-  /** Lower-case wire name of the zone; undefined = the files say it. */
+  /** Lower-case wire name of the zone; undefined = the files name it. */
   readonly zone: Uint8Array | undefined
   /** Where an address is, such as `52.52,13.40`; '' = unknown. Undefined = no database is given. */
   readonly locate?: ((address: string) => string) | undefined

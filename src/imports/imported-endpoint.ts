@@ -15,7 +15,7 @@ interface ImportedEndpoint {
   readonly isDefault?: boolean
   /** `52.52,13.40` */
   readonly location?: string | undefined
-  /** Properties that say where the targets are probed, by name. */
+  /** Values of the properties for probes of the targets, by name. */
   readonly probeAt?: Readonly<Record<string, string>>
 }
 

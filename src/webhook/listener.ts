@@ -146,7 +146,7 @@ export class WebhookListener {
     }
   }
 
-  /** Checks all that the head of the request says. Throws Fault. */
+  /** Checks the head of the request. Throws Fault. */
   #route(path: string, { method, headers }: IncomingMessage, response: ServerResponse): Route {
     if (this.#options.isLocal && !isLocalName(headers.host, [])) {
       throw new Fault(403, 'the Host header must be an address or localhost')

@@ -30,7 +30,7 @@ export type SourceState = (typeof SOURCE_STATES)[number]
 
 type Decision =
   | { readonly kind: 'write' }
-  /** Nothing is written; what exists stays. */
+  /** Nothing is written; an existing DNSRecord is kept. */
   | { readonly kind: 'keep'; readonly state: SourceState; readonly fault: ObjectFault }
   /** What exists is removed. `rival`: of the object that is served. */
   | {

@@ -14,7 +14,7 @@ export interface InsideName {
 
 const WILDCARD = Uint8Array.of(1, 0x2a)
 
-/** The names of our zones. The first question builds the index of owners, which then stays. */
+/** The names of our zones. The first lookup builds the index of owners, which is kept. */
 export class InsideNames {
   readonly #zones: readonly Uint8Array[]
   readonly #records: () => Iterable<StoredRecord>

@@ -26,7 +26,7 @@ interface Answer {
   readonly addresses: readonly string[]
   readonly ttlSeconds: number
   readonly chain: readonly Uint8Array[]
-  /** Monotonic time of the last reply that says this. */
+  /** Monotonic time of the last reply with these addresses. */
   readonly atMs: number
   /** Replies in a row without addresses, although there were some before. */
   readonly empties: number
@@ -78,7 +78,7 @@ interface OutsideAddressesParts {
 
 /**
  * Follows the addresses of names outside of our zones. A name is resolved again when its TTL ends. If all servers fail,
- * its last addresses are kept for a day. If they say twice that it has none, they are removed.
+ * its last addresses are kept for a day. Two replies in a row without addresses remove them.
  */
 export class OutsideAddresses {
   readonly #parts: OutsideAddressesParts
@@ -196,7 +196,7 @@ export class OutsideAddresses {
   }
 }
 
-/** True for a reply that says which addresses the name has. */
+/** True for a reply that decides which addresses the name has. */
 function isUsable(one: Observation): boolean {
   return one.kind !== 'failed' || (one.isReply && ANSWERS.has(one.reason))
 }

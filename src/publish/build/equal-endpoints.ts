@@ -91,7 +91,7 @@ export function findNamesakes(
   return namesakes ?? NONE
 }
 
-/** Says that one set identifier names two endpoints. */
+/** Describes that one set identifier names two endpoints. */
 export function describeContradiction(
   label: string,
   first: Contribution,

@@ -5,13 +5,13 @@ import type { ObjectProblem, ObjectRecords, ObjectReference, OnProblem } from '.
 /** Makes the records of an object. Throws RefusedError if it is invalid. */
 type MakeRecords = (onProblem: OnProblem) => readonly RecordDocument[]
 
-/** What objects stand for that changed since the last call of `take`. */
+/** The records of objects that changed since the last call of `take`. */
 export class ChangedObjects {
   /** Keys of objects that have records or problems. */
   readonly #held = new Set<string>()
   #changed = new Map<string, ObjectRecords>()
 
-  /** Replaces what the object with this key stands for. */
+  /** Replaces the records of the object with this key. */
   make(key: string, of: ObjectReference, make: MakeRecords): void {
     const problems = new Map<string, ObjectProblem>()
     const report = (problem: FieldProblem): void => {

@@ -38,7 +38,7 @@ interface MappedProperties {
   readonly problems: readonly FieldProblem[]
 }
 
-/** The endpoint cannot be served as its properties say. */
+/** The endpoint cannot have the effect of its properties. */
 interface RefusedProperties {
   /** The path begins at the list of properties. */
   readonly refused: FieldProblem

@@ -12,7 +12,7 @@ import { itemsOf, textsOf } from '../object-fields.ts'
 import type { OnProblem } from '../object-kind.ts'
 import { checkHost, endpointsOf } from '../targets.ts'
 
-/** The annotation that says which host names count. */
+/** The annotation that selects which host names count. */
 const HOSTNAME_SOURCE = 'ingress-hostname-source'
 
 /** Makes the records of an Ingress, one for each host. Throws RefusedError. */

@@ -59,7 +59,7 @@ function publishedEndpoints({ object, cluster }: HeadlessService, type: string):
     .filter(({ isReady }) => isReady || takesUnready)
 }
 
-/** A Pod whose object is not known yet has what the EndpointSlice says. */
+/** A Pod whose object is not known yet has the values of the EndpointSlice. */
 function targetsOf(
   type: string,
   endpoint: SliceEndpoint,
