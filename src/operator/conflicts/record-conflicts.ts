@@ -7,7 +7,7 @@ import { printPlace } from '../../publish/build/decoded-record.ts'
 import { difference } from '../../publish/build/equal-endpoints.ts'
 import { type Contribution, DEFAULT_KEY, type Drop } from '../../publish/build/owner-set.ts'
 import type { Conflict } from '../../publish/build/record-conflicts.ts'
-import type { Endpoint } from '../../records/dns-record.ts'
+import { ALIAS_TYPE, type Endpoint } from '../../records/dns-record.ts'
 import { idleLines } from '../../records/failover-names.ts'
 import { unpackRecord, unpackSettings } from '../../records/pack.ts'
 import { printHost, printRecordType, printTarget } from '../../records/print-endpoint.ts'
@@ -160,7 +160,15 @@ function contend(
   members: readonly Member[],
   { id, owner, isApex, site, subjects }: Contest,
 ): ContestOutcome {
-  const named = sortRecords(members).flatMap((one) => contributionsOf(one, id))
+  const ours = sortRecords(members).flatMap((one) => contributionsOf(one, id))
+  // A CNAME at an apex acts as an ALIAS, as in a server.
+  const originals = new Map<Endpoint, Endpoint>()
+  const named = ours.map((one): Contribution => {
+    if (!isApex || one.endpoint.type !== RRType.CNAME) return one
+    const endpoint = { ...one.endpoint, type: ALIAS_TYPE }
+    originals.set(endpoint, one.endpoint)
+    return { ...one, endpoint }
+  })
   const needsNs = isApex && !named.some(({ endpoint }) => endpoint.type === RRType.NS)
   const all = needsNs ? [...named, defaultNs(owner, site)] : named
   const lost = new Map<Endpoint, string>()
@@ -169,7 +177,8 @@ function contend(
     dropped: (dropped: Contribution, drop: Drop) => {
       if (!subjects.has(dropped.key)) return
       const text = printDrop(dropped, drop, all)
-      if (text !== '') lost.set(dropped.endpoint, text)
+      const { endpoint } = dropped
+      if (text !== '') lost.set(originals.get(endpoint) ?? endpoint, text)
     },
     kept: () => {},
   }

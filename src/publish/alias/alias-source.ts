@@ -7,13 +7,13 @@ import type { Logger } from '../../base/telemetry/log.ts'
 import type { Timers } from '../../base/timers.ts'
 import { nameKey } from '../../dns/name/name.ts'
 import type { HealthLoans } from '../../health/health-table.ts'
-import { hasAlias } from '../../records/pack.ts'
 import {
   isSameOrigin,
   type RecordChange,
   type RecordSource,
   type StoredRecord,
 } from '../../records/record-source.ts'
+import { ApexCnames } from './apex-cnames.ts'
 import type { AliasWorld } from './expand-alias.ts'
 import { expandRecord, faultsOf, type ResolvedRecord } from './expand-record.ts'
 import { InsideNames } from './inside-names.ts'
@@ -58,6 +58,7 @@ interface AliasSourceOptions {
 export class AliasSource implements RecordSource, HealthLoans {
   readonly #options: AliasSourceOptions
   readonly #inside: InsideNames
+  readonly #apexes: ApexCnames
   readonly #faults: FaultLog
   readonly #records = new Map<string, AliasRecord>()
   /** Keys of the records with ALIAS that depend on an owner, on a name outside, and on the health of a record. */
@@ -74,8 +75,9 @@ export class AliasSource implements RecordSource, HealthLoans {
     const { source, zones, outside, log, clock } = options
     this.#options = options
     this.#inside = new InsideNames(zones, () => source.records())
+    this.#apexes = new ApexCnames(zones)
     this.#faults = new FaultLog(log, clock)
-    for (const record of source.records()) if (hasAlias(record.packed)) this.#put(record)
+    for (const record of source.records()) if (this.#apexes.isIn(record.packed)) this.#put(record)
     this.#stops = [
       source.subscribe((changes) => this.#take(changes)),
       outside?.subscribe((names) => this.#noteOutside(names)) ?? (() => {}),
@@ -153,7 +155,9 @@ export class AliasSource implements RecordSource, HealthLoans {
   #take(changes: readonly RecordChange[]): void {
     const owners = this.#inside.apply(changes)
     const isConcerned = ({ before, after }: RecordChange): boolean => {
-      return [before, after].some((record) => record !== undefined && hasAlias(record.packed))
+      return [before, after].some(
+        (record) => record !== undefined && this.#apexes.isIn(record.packed),
+      )
     }
     if (this.#records.size === 0 && !changes.some(isConcerned)) {
       this.#publish(changes)
@@ -164,7 +168,7 @@ export class AliasSource implements RecordSource, HealthLoans {
       if (!isConcerned(change)) return change
       const old = before && this.#expandedOf(before)
       if (after === undefined) this.#remove(before!.key)
-      else if (!hasAlias(after.packed)) this.#remove(after.key)
+      else if (!this.#apexes.isIn(after.packed)) this.#remove(after.key)
       else this.#put(after)
       return { before: old, after: after && this.#expandedOf(after) }
     })
@@ -210,7 +214,7 @@ export class AliasSource implements RecordSource, HealthLoans {
     const { key } = original
     const before = this.#records.get(key)
     const releases: (() => void)[] = []
-    const expanded = expandRecord(original, this.#worldOf(releases))
+    const expanded = expandRecord(original, this.#worldOf(releases), this.#apexes)
     const isSame =
       before?.record.packed === expanded.record.packed && isSameHolder(before.original, original)
     const record = isSame ? before.record : expanded.record

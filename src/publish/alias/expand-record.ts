@@ -2,9 +2,10 @@ import { printName } from '../../dns/name/name.ts'
 import type { Cidr } from '../../dns/text/address.ts'
 import { printAddress } from '../../dns/text/address.ts'
 import { ProbePolicy } from '../../health/probes/probe-policy.ts'
-import { ALIAS_TYPE, type Endpoint } from '../../records/dns-record.ts'
+import type { Endpoint } from '../../records/dns-record.ts'
 import { packRecord, unpackRecord } from '../../records/pack.ts'
 import { StoredRecord } from '../../records/record-source.ts'
+import type { ApexCnames } from './apex-cnames.ts'
 import { AliasBudget, type AliasWorld, type ExpandedAlias, expandAlias } from './expand-alias.ts'
 
 /** One ALIAS endpoint of a record. */
@@ -25,16 +26,21 @@ export interface AliasFault {
   readonly text: string
 }
 
-/** Puts A and AAAA endpoints behind each ALIAS endpoint. `original`: has ALIAS endpoints. */
-export function expandRecord(original: StoredRecord, world: AliasWorld): ResolvedRecord {
+/** Puts A and AAAA endpoints behind each ALIAS endpoint. `original`: has ALIAS endpoints, or a CNAME at an apex. */
+export function expandRecord(
+  original: StoredRecord,
+  world: AliasWorld,
+  apexes: ApexCnames,
+): ResolvedRecord {
   const content = unpackRecord(original.packed)
   const aliases: RecordAlias[] = []
   const budget = new AliasBudget(content.endpoints.length)
   const endpoints = content.endpoints.flatMap((endpoint): readonly Endpoint[] => {
-    if (endpoint.type !== ALIAS_TYPE) return [endpoint]
-    const expanded = expandAlias(endpoint, world, budget)
-    aliases.push({ owner: endpoint.owner, expanded })
-    return [endpoint, ...expanded.endpoints]
+    const alias = apexes.asAlias(endpoint)
+    if (alias === undefined) return [endpoint]
+    const expanded = expandAlias(alias, world, budget)
+    aliases.push({ owner: alias.owner, expanded })
+    return [alias, ...expanded.endpoints]
   })
   const packed = packRecord({ ...content, namespace: '', name: '', endpoints })
   const { key, origin, original: from, heldSinceSeconds } = original

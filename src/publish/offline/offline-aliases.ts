@@ -1,5 +1,5 @@
-import { hasAlias } from '../../records/pack.ts'
 import type { RecordChange, StoredRecord } from '../../records/record-source.ts'
+import { ApexCnames } from '../alias/apex-cnames.ts'
 import type { AliasWorld } from '../alias/expand-alias.ts'
 import { type AliasFault, expandRecord, faultsOf } from '../alias/expand-record.ts'
 import { InsideNames } from '../alias/inside-names.ts'
@@ -21,15 +21,16 @@ export class OfflineAliases {
   ) {
     const all = [...records]
     const inside = new InsideNames(zones, () => all)
+    const apexes = new ApexCnames(zones)
     const world: AliasWorld = {
       inside: (name, note) => inside.find(name, note),
       outside: () => (servers.length === 0 ? undefined : NOT_RESOLVED),
       refusal: () => '',
     }
     for (const original of all) {
-      if (!hasAlias(original.packed)) continue
+      if (!apexes.isIn(original.packed)) continue
       const { key } = original
-      const expanded = expandRecord(original, world)
+      const expanded = expandRecord(original, world, apexes)
       const earlier = before === undefined ? undefined : before.#expanded.get(key)
       const isSame = earlier?.packed === expanded.record.packed
       this.#expanded.set(key, isSame ? earlier : expanded.record)

@@ -121,14 +121,12 @@ t.test(
   },
 )
 
-t.test('a CNAME at the apex of the zone is not served', async (t) => {
+t.test('a CNAME at the apex of the zone acts as an ALIAS', async (t) => {
   const fixture = new OperatorFixture()
   record(fixture, { endpoints: [{ ...CNAME, dnsName: HOST }] })
   await settle(fixture)
-  t.equal(
-    condition(fixture, 'first', 'Ready'),
-    `${FAILED}${HOST} CNAME lb.example.net of a/first is not served: a CNAME cannot be beside the SOA of the zone; use A or AAAA`,
-  )
+  t.equal(condition(fixture, 'first', 'Ready'), READY)
+  t.strictSame(published(fixture, 'first'), [`${HOST} CNAME`])
 })
 
 t.test('a record that loses a set identifier loses it for all types', async (t) => {

@@ -52,6 +52,17 @@ t.test('an ALIAS is united with A endpoints and other types, and contradicts no 
   t.same(conflicts, [])
 })
 
+t.test('a CNAME at an apex acts as an ALIAS, and elsewhere does not', async (t) => {
+  const world = new Map<string, Says>([['lb.example', { ttl: 10, addresses: ['192.0.2.1'] }]])
+  const lines = ['k.test CNAME lb.example weight=1 id=a', 'k.test A 192.0.2.9 weight=0 id=b']
+  const { sink, pass, conflicts } = served(t, world, ...lines, 'a.k.test CNAME lb.example')
+  await pass(300)
+  t.same(sink.targets('k.test. A'), ['192.0.2.1', '192.0.2.9'])
+  t.equal(sink.targets('k.test. CNAME'), undefined)
+  t.same(sink.targets('a.k.test. CNAME'), ['lb.example.'])
+  t.same(conflicts, [])
+})
+
 t.test('a CNAME beside an ALIAS is a conflict', async (t) => {
   const lines = ['a.k.test ALIAS lb.example', 'a.k.test CNAME www.example']
   const { records } = served(t, new Map(), ...lines)

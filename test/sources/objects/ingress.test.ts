@@ -137,7 +137,9 @@ const CASES: Readonly<Record<string, Case>> = {
   'a property without an equal': {
     annotations: { [`${NEW}cloudflare-proxied`]: 'true' },
     want: undefined,
-    problems: [/^metadata.annotations.external-dns.kubernetes.io\/cloudflare-proxied: .*no equivalent/],
+    problems: [
+      /^metadata.annotations.external-dns.kubernetes.io\/cloudflare-proxied: .*no equivalent/,
+    ],
   },
   'an annotation of ours that does not parse': {
     annotations: { 'sextant.io/weight': 'heavy' },
