@@ -28,7 +28,7 @@ const NAME_TYPES: ReadonlySet<number> = new Set([RRType.CNAME, RRType.NS, RRType
 /** Zone files (RFC 1035 section 5): each file is one zone. */
 export const BIND: ImportFormat = {
   word: 'bind',
-  files: 'zone files of BIND, Knot, NSD or any other server',
+  files: 'zone files',
   read: (files, hosts, options) => readZoneFiles(files, hosts, options),
 }
 

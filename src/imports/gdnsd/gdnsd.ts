@@ -15,7 +15,7 @@ import { hashAt, parseVscf, textAt, type VscfHash } from './vscf.ts'
 /** The configuration of gdnsd, and its zone files. */
 export const GDNSD: ImportFormat = {
   word: 'gdnsd',
-  files: 'the file `config` of gdnsd, and then its zone files; the name of a zone file is its zone',
+  files: 'the file `config`, and then the zone files, named as the zones',
   read: ([config, ...zones], hosts, { zone }) => {
     if (config === undefined) return
     if (zones.length === 0) {

@@ -47,7 +47,7 @@ const KNOWN_SETTINGS: readonly string[] = ['healthcheck', 'lenient']
 /** Zones of octoDNS in YAML: the name of a file is that of its zone. */
 export const OCTODNS: ImportFormat = {
   word: 'octodns',
-  files: 'YAML of octoDNS; the name of a file is its zone',
+  files: 'YAML of octoDNS, named as the zone',
   read: (files, hosts, { zone }) => {
     const nets = new NetClasses()
     const zones = files.map((file) => {

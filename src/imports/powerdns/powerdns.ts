@@ -11,7 +11,7 @@ import { LuaFault, parseLuaScript } from './lua-syntax.ts'
 /** Zone files with LUA records, of `pdnsutil list-zone` or of the BIND backend. */
 export const POWERDNS: ImportFormat = {
   word: 'powerdns',
-  files: 'zone files of PowerDNS with LUA records, also of `pdnsutil list-zone`',
+  files: 'zone files with LUA records, also of `pdnsutil list-zone`',
   read: (files, hosts, options) => {
     const visible = files.map((file) => ({ ...file, octets: hideLuaRecords(file.octets) }))
     readZoneFiles(visible, hosts, options, (record) => {
