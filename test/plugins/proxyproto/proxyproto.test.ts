@@ -94,7 +94,7 @@ t.test('several blocks of one address', async (t) => {
 })
 
 t.test('warnings', async (t) => {
-  const forged = /^1: .*accepts PROXY headers of any client, .* "allow"$/
+  const forged = /^1: .*accepts PROXY headers from any client, .* "allow"$/
   const unused = /^1: .*no PROXY header is used: list the networks of the proxies with "allow"$/
   for (const [lines, hosts, want] of [
     ['', [], forged],
@@ -154,7 +154,7 @@ t.test('TLVs as metadata', async (t) => {
 
 t.test('sextant check', async (t) => {
   for (const [what, lines, code, want] of [
-    ['on every address', 'proxyproto', 0, /Corefile:2: .*accepts PROXY headers of any client/],
+    ['on every address', 'proxyproto', 0, /Corefile:2: .*accepts PROXY headers from any client/],
     ['on loopback', 'bind 127.0.0.1\nproxyproto', 0, undefined],
     [
       'with xdp',

@@ -236,6 +236,9 @@ t.test('settings that are properties count for their host', async (t) => {
     [{ 'sextant.io/all-down': 'closed' }, undefined],
   ])
   t.match(found?.problems, [
-    { path: ['spec', 'endpoints', 1, 'providerSpecific'], message: /sets sticky otherwise/ },
+    {
+      path: ['spec', 'endpoints', 1, 'providerSpecific'],
+      message: /has another sticky, which counts/,
+    },
   ])
 })
