@@ -18,6 +18,12 @@ import { downloadModule } from './go-module.ts'
 const [OLDEST] = KUBERNETES_ENDS
 /** Kinds of others, which a cluster has only with a definition. */
 const FOREIGN = ['PodMonitor', 'ServiceMonitor', 'PrometheusRule']
+/** Groups in the domain of Kubernetes whose kinds need a definition too. */
+const FOREIGN_GROUPS = [
+  'policy.networking.k8s.io',
+  'gateway.networking.k8s.io',
+  'externaldns.k8s.io',
+]
 const API = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1'
 
 interface Part {
@@ -181,5 +187,5 @@ for (const version of KUBERNETES_ENDS)
   })
 
 function isOfKubernetes(group: string): boolean {
-  return group === '' || (group.endsWith('.k8s.io') && group !== 'policy.networking.k8s.io')
+  return group === '' || (group.endsWith('.k8s.io') && !FOREIGN_GROUPS.includes(group))
 }
