@@ -4,8 +4,8 @@ import type { YamlValue } from './scan-block-yaml.ts'
 /** Text that is a string without quotes, in YAML 1.1 too: words and names, with single blanks or colons inside. */
 const PLAIN = /^[A-Za-z_/][\w./,+=-]*(?:[ :][\w./,+=-]+)*$/
 const ADDRESS = /^\d{1,3}(?:\.\d{1,3}){3}$/
-/** Words of YAML 1.1 that are no strings. */
-const RESERVED = /^(?:true|false|null|yes|no|on|off|y|n)$/i
+/** Texts that readers of YAML 1.1 take for a boolean, null or a number. */
+const RESERVED = /^(?:true|false|null|yes|no|on|off|y|n|e[-+]?\d+)$/i
 const INDENT = '  '
 
 /**

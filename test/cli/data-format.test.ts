@@ -17,7 +17,22 @@ const TEXT = fc.oneof(
   fc.string({
     unit: fc.constantFrom('\u001b', '[2J', '\u009b', '\u202e', '\u2028', '\r', '\n', 'a '),
   }),
-  fc.constantFrom('yes', 'no', 'null', '0x1f', '1e3', '012', '~', '- a', 'a: b', '# c', '{}', ' a'),
+  fc.constantFrom(
+    'yes',
+    'no',
+    'null',
+    '0x1f',
+    '1e3',
+    'e3',
+    'E-3',
+    '012',
+    '~',
+    '- a',
+    'a: b',
+    '# c',
+    '{}',
+    ' a',
+  ),
 )
 const DATA = fc.dictionary(
   TEXT.filter((key) => key !== '__proto__'),
@@ -39,7 +54,10 @@ t.test('JSON and YAML have the same data, and nothing that controls a terminal',
       isDeepStrictEqual(parse(yaml, { version: '1.1', merge: false }), data)
     )
   }
-  fc.assert(fc.property(DATA, check), { numRuns: 500, examples: [[{ a: ['\u00a0'] }]] })
+  fc.assert(fc.property(DATA, check), {
+    numRuns: 500,
+    examples: [[{ a: ['\u00a0'] }], [{ e3: 'E+3' }]],
+  })
   t.end()
 })
 
