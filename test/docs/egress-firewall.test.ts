@@ -15,6 +15,8 @@ import { scanFences } from '../support/page.ts'
 import { ScriptedServer } from '../support/scripted-server.ts'
 import { root } from '../support/server.ts'
 
+// Long: it runs all commands of a page.
+
 const PAGE = 'docs/how-to/egress-firewall.md'
 const RESOLVERS = 'dnsnameresolvers'
 const NOW = Date.parse('2026-01-01T00:00:00Z')

@@ -9,6 +9,8 @@ import { type RunningServer, runSextant, startServer } from '../support/server.t
 import { SlowStartShare } from '../support/slow-start-share.ts'
 import { until } from '../support/until.ts'
 
+// Long: it waits for drains of running servers.
+
 const HOST = 'app.k.example.com'
 const QUESTION = { name: HOST, type: 'A' }
 const RAMP_UP_MS = 3000

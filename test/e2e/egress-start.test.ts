@@ -8,6 +8,8 @@ import { needs, needsRoot } from '../support/peer.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
+// Long: it starts and kills agents many times.
+
 /* Starts of the node agent on a machine that lacks something: the error says what, and nothing listens. */
 
 t.setTimeout(300_000)

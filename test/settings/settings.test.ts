@@ -11,6 +11,8 @@ import type { Row } from './row.ts'
 import { ROWS } from './rows.ts'
 import { NOTHING } from './sketches.ts'
 
+// Long: it compares hundreds of pairs of sites.
+
 const PAGE = 'docs/reference/settings.md'
 /** Set = the tables of the page are written, not compared. */
 const WRITES = process.env.SEXTANT_WRITE_PAGE !== undefined
