@@ -59,8 +59,8 @@ export class ConnectionEnds {
   }
 
   /**
-   * Reads the header that the connection starts with, at `at` of octets that end before `end`. Returns its length, 0 if
-   * there is none, NEEDS_MORE, or REFUSED: the connection must be cut.
+   * Reads the header that the connection starts with, at `at` of octets that end before `end`. Returns its length, 0
+   * without a header, NEEDS_MORE, or REFUSED: the connection must be cut.
    */
   readHeader(octets: Uint8Array, at: number, end: number): number {
     if (at === end) return NEEDS_MORE

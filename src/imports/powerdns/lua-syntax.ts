@@ -191,7 +191,7 @@ class Parser {
     return { kind: 'table', entries }
   }
 
-  /** Reads `NAME =` or `['TEXT'] =`; undefined if there is none. */
+  /** Reads `NAME =` or `['TEXT'] =`; undefined = the item has no key. */
   #key(): string | undefined {
     const { kind, text } = this.#peek()
     const after = this.#tokens[this.#at + 1]

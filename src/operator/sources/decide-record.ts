@@ -43,7 +43,7 @@ type Decision =
 /** What a decision depends on besides the record. */
 interface DecisionScene {
   readonly secretsOf: (namespace: string) => ProviderSecrets
-  /** The DNSRecord that was written for it; undefined = there is none. */
+  /** The DNSRecord that was written for it; undefined = it does not exist. */
   readonly writtenFor: (record: SourceRecord) => DnsRecordView | undefined
   /** The valid records of its host, with itself. */
   readonly sharing: (record: SourceRecord) => readonly SourceRecord[]

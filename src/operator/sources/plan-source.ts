@@ -33,7 +33,7 @@ const CHECK_DEFAULTS: ApiObject = {
   failureThreshold: 5,
 }
 
-/** Plans the write that makes a DNSRecord what its object asks for. `existing`: undefined = there is none. */
+/** Plans the write that makes a DNSRecord what its object asks for. `existing`: undefined = it does not exist. */
 export function planWanted(wanted: WantedRecord, existing: DnsRecordView | undefined): SourceWrite {
   if (existing === undefined) return planCreate(wanted)
   if (!isWrittenFor(wanted, existing)) return { kind: 'foreign' }

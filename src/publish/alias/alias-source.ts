@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { InputError } from '../../base/errors.ts'
 import { plural } from '../../base/plural.ts'
+import { SetsByKey } from '../../base/sets-by-key.ts'
 import { FaultLog } from '../../base/telemetry/fault-log.ts'
 import { guarding } from '../../base/telemetry/guard.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
@@ -62,9 +63,9 @@ export class AliasSource implements RecordSource, HealthLoans {
   readonly #faults: FaultLog
   readonly #records = new Map<string, AliasRecord>()
   /** Keys of the records with ALIAS that depend on an owner, on a name outside, and on the health of a record. */
-  readonly #byOwner = new Map<string, Set<string>>()
-  readonly #byOutside = new Map<string, Set<string>>()
-  readonly #byLender = new Map<string, Set<string>>()
+  readonly #byOwner = new SetsByKey()
+  readonly #byOutside = new SetsByKey()
+  readonly #byLender = new SetsByKey()
   readonly #listeners = new Set<(changes: readonly RecordChange[]) => void>()
   readonly #stops: readonly (() => void)[]
   /** Names outside whose addresses changed. */
@@ -137,7 +138,7 @@ export class AliasSource implements RecordSource, HealthLoans {
   }
 
   borrowersOf(key: string): Iterable<string> {
-    return this.#byLender.get(key) ?? []
+    return this.#byLender.of(key)
   }
 
   close(): void {
@@ -222,9 +223,9 @@ export class AliasSource implements RecordSource, HealthLoans {
     if (before !== undefined) this.#forget(key, before)
     this.#records.set(key, { original, record, aliases, releases })
     for (const { expanded: one } of aliases) {
-      for (const owner of one.insideOwners) addTo(this.#byOwner, owner, key)
-      for (const name of one.outsideNames.keys()) addTo(this.#byOutside, name, key)
-      for (const lender of one.lenders) addTo(this.#byLender, lender, key)
+      for (const owner of one.insideOwners) this.#byOwner.add(owner, key)
+      for (const name of one.outsideNames.keys()) this.#byOutside.add(name, key)
+      for (const lender of one.lenders) this.#byLender.add(lender, key)
     }
     this.#report(key, expanded)
     return record
@@ -251,9 +252,9 @@ export class AliasSource implements RecordSource, HealthLoans {
   #forget(key: string, { aliases, releases }: AliasRecord): void {
     for (const release of releases) release()
     for (const { expanded } of aliases) {
-      for (const owner of expanded.insideOwners) removeFrom(this.#byOwner, owner, key)
-      for (const name of expanded.outsideNames.keys()) removeFrom(this.#byOutside, name, key)
-      for (const lender of expanded.lenders) removeFrom(this.#byLender, lender, key)
+      for (const owner of expanded.insideOwners) this.#byOwner.delete(owner, key)
+      for (const name of expanded.outsideNames.keys()) this.#byOutside.delete(name, key)
+      for (const lender of expanded.lenders) this.#byLender.delete(lender, key)
     }
   }
 
@@ -282,24 +283,8 @@ function isSameHolder(a: StoredRecord, b: StoredRecord): boolean {
   return isSame && a.heldSinceSeconds === b.heldSinceSeconds
 }
 
-function keysOf(
-  names: ReadonlySet<string>,
-  index: ReadonlyMap<string, ReadonlySet<string>>,
-): ReadonlySet<string> {
+function keysOf(names: ReadonlySet<string>, index: SetsByKey): ReadonlySet<string> {
   const keys = new Set<string>()
-  if (index.size === 0) return keys
-  for (const name of names) for (const key of index.get(name) ?? []) keys.add(key)
+  for (const name of names) for (const key of index.of(name)) keys.add(key)
   return keys
-}
-
-function addTo(index: Map<string, Set<string>>, name: string, key: string): void {
-  const keys = index.get(name)
-  if (keys === undefined) index.set(name, new Set([key]))
-  else keys.add(key)
-}
-
-function removeFrom(index: Map<string, Set<string>>, name: string, key: string): void {
-  const keys = index.get(name)
-  keys?.delete(key)
-  if (keys?.size === 0) index.delete(name)
 }

@@ -168,7 +168,7 @@ class Expansion {
     if (rdata.length <= ADDRESSES_MAX) return endpoint
     const name = printName(this.#alias.rdata[0]!)
     this.#fail(
-      `${name} has ${rdata.length} ${printRecordType(type)} addresses, of which the first ${ADDRESSES_MAX} are served`,
+      `${name} has ${rdata.length} ${printRecordType(type)} addresses; only the first ${ADDRESSES_MAX} are served`,
     )
     return { ...endpoint, rdata: rdata.slice(0, ADDRESSES_MAX) }
   }

@@ -80,7 +80,7 @@ export class ProxySessions {
     this.#tlvs[place] = hasTlvs ? octets.slice(tlvsAt, tlvsAt + tlvsOctets) : NO_OCTETS
   }
 
-  /** Makes the client of the port that sent `query` its peer. Returns false if there is none. @hot */
+  /** Makes the client of the port that sent `query` its peer. Returns false if it has no session. @hot */
   describe(query: Query): boolean {
     const place = this.#find(query)
     if (place === NONE || this.#nowMs() - this.#usedMs[place]! > this.#trackingMs) return false

@@ -157,7 +157,7 @@ t.test('of 500 addresses the lowest 64 are served', async (t) => {
   await pass(300)
   t.same(expanded('r'), [`k.test A ${addresses.slice(0, 64).join(',')} ttl=60`])
   t.same(faults(), [
-    'ALIAS of k.test.: lb.example. has 500 A addresses, of which the first 64 are served',
+    'ALIAS of k.test.: lb.example. has 500 A addresses; only the first 64 are served',
   ])
 })
 

@@ -1,8 +1,8 @@
+import { SetsByKey } from '../../../base/sets-by-key.ts'
 import type { ApiObject } from '../../../kube/api.ts'
 import { keyOf } from '../../../kube/object-key.ts'
 import { isObjectGone, keysIn } from '../object-fields.ts'
 import type { ObjectReader, ObjectRecords, ObjectReference } from '../object-kind.ts'
-import { SetsByKey } from '../sets-by-key.ts'
 import type { ParentKey } from './attachment.ts'
 import { GatewayHosts } from './gateway-hosts.ts'
 import {

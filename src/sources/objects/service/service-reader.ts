@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
+import { SetsByKey } from '../../../base/sets-by-key.ts'
 import type { ApiObject } from '../../../kube/api.ts'
 import { keyOf, splitKey } from '../../../kube/object-key.ts'
 import { ChangedObjects } from '../changed-objects.ts'
 import { isObjectGone, keysIn } from '../object-fields.ts'
 import type { ObjectReader, ObjectRecords, ObjectReference } from '../object-kind.ts'
 import { referenceOf } from '../object-reference.ts'
-import { SetsByKey } from '../sets-by-key.ts'
 import {
   type NodeParts,
   type PodParts,
