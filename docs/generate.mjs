@@ -63,23 +63,57 @@ const logLines = join(root, 'docs/reference/log-lines.md')
 deliver(page, text)
 deliver(logLines, generateLogLines(join(root, 'src'), readFileSync(logLines, 'utf8')))
 
-/** Replaces the lines from each `<!-- flags of COMMAND -->` or `<!-- commands -->` to the next `<!-- end -->`. */
+/** A flag that as many commands of a page have is described once, in the table of shared flags. */
+const SHARED_BY = 3
+
+/**
+ * Replaces the lines from each `<!-- flags of COMMAND -->`, `<!-- shared flags -->` or `<!-- commands -->` to the next
+ * `<!-- end -->`.
+ */
 async function withFlags(markdown) {
-  const [head, ...parts] = markdown.split(/^(?=<!-- (?:flags of \S+|commands) -->$)/m)
+  const [head, ...parts] = markdown.split(/^(?=<!-- (?:flags of \S+|shared flags|commands) -->$)/m)
+  const marks = parts.map((part) => part.slice(0, part.indexOf('\n')))
   const pages = await Promise.all(
-    parts.map(async (part) => {
-      const mark = part.slice(0, part.indexOf('\n'))
-      const end = part.indexOf('<!-- end -->')
-      if (end === -1) throw new Error(`${mark}: the line <!-- end --> is missing`)
-      const [, , of, name] = mark.split(' ')
+    marks.map(async (mark) => {
+      const name = /^<!-- flags of (\S+) -->$/.exec(mark)?.[1]
+      if (name === undefined) return undefined
       const command = COMMANDS.find((one) => one.name === name)
-      if (of === 'of' && command === undefined) throw new Error(`${mark}: unknown command`)
-      const lines = command === undefined ? commandRows : pageLines(await command.args())
-      return [mark, '', ...lines, '', part.slice(end)].join('\n')
+      if (command === undefined) throw new Error(`${mark}: unknown command`)
+      return pageLines(await command.args())
     }),
   )
-  return head + pages.join('')
+  const counts = new Map()
+  for (const row of pages.flatMap((page) => page?.rows ?? [])) {
+    counts.set(row, (counts.get(row) ?? 0) + 1)
+  }
+  // Of a name that means two things, the first one.
+  const common = [...counts.keys()].filter((row) => counts.get(row) >= SHARED_BY).reverse()
+  const shared = [...new Map(common.map((row) => [nameIn(row), row])).values()].sort()
+  const sections = parts.map((part, i) => {
+    const end = part.indexOf('<!-- end -->')
+    if (end === -1) throw new Error(`${marks[i]}: the line <!-- end --> is missing`)
+    const lines = marks[i] === '<!-- commands -->' ? commandRows : flagLines(pages[i], shared)
+    return [marks[i], '', ...lines, '', part.slice(end)].join('\n')
+  })
+  return head + sections.join('')
 }
+
+/** The name of the flag of a row. */
+const nameIn = (row) => /^\| `([^`\s]+)/.exec(row)[1]
+
+/** The lines of a command, or without one those of the shared flags. */
+function flagLines(page, shared) {
+  if (page === undefined) return [...FLAG_HEAD, ...shared]
+  const own = page.rows.filter((row) => !shared.includes(row))
+  const names = page.rows.filter((row) => shared.includes(row)).map(nameIn)
+  return [
+    ...page.forms,
+    ...(own.length === 0 ? [] : ['', ...FLAG_HEAD, ...own]),
+    ...(names.length === 0 ? [] : ['', `[Shared](#shared-flags): \`${names.join('`, `')}\`.`]),
+  ]
+}
+
+const FLAG_HEAD = ['| flag | default | meaning |', '|---|---|---|']
 
 const commandRows = [
   '| command | what it does |',

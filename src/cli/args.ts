@@ -189,14 +189,13 @@ function wrap(text: string): string[] {
   return lines
 }
 
-/** The usage and the flags of a command as lines of Markdown, for the reference pages. */
-export function pageLines({ usage, flags }: CommandArgs): string[] {
+/** The usage of a command, and the rows of the table of its flags, as lines of Markdown for the reference pages. */
+export function pageLines({ usage, flags }: CommandArgs): { forms: string[]; rows: string[] } {
   const forms = linesOf(usage).map((line) => `    sextant ${line}`)
   const code = (text: string): string => (text === '' ? '' : `\`${text.replaceAll('|', '\\|')}\``)
   const rows = flags.map((flag) => {
     const without = flag.value === '' ? flag.otherwise : code(flag.value)
     return `| ${formsOf(flag).map(code).join(', ')} |${without && ` ${without}`} | ${flag.help.replaceAll('|', '\\|')} |`
   })
-  const head = ['', '| flag | default | meaning |', '|---|---|---|']
-  return [...forms, ...(rows.length === 0 ? [] : head), ...rows]
+  return { forms, rows }
 }
