@@ -20,7 +20,7 @@ const below = answering(({ query, response }) => {
 t.test('the guide shows the examples', async (t) => {
   const page = readFileSync(join(root, 'docs/how-to/write-a-directive.md'), 'utf8')
   const shown = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code)
-  const files = ['motd', 'max-ttl', 'slow'].map((name) =>
+  const files = ['motd', 'max-ttl'].map((name) =>
     readFileSync(join(root, `test/plugin/examples/${name}.ts`), 'utf8'),
   )
   // The files are nearer to src than the folder of a directive.
