@@ -1,18 +1,12 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parseMessage } from '../../src/dns/message/parse-message.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import { printBlockYaml } from '../../src/yaml/print-block-yaml.ts'
 import { formatOf, importFiles } from '../imports/import-files.ts'
 import { UdpClient } from '../support/client.ts'
-import { freePort } from '../support/free-port.ts'
+import { startGdnsd } from '../support/gdnsd.ts'
 import { needs } from '../support/peer.ts'
-import { layFiles, startServer } from '../support/server.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { until } from '../support/until.ts'
+import { startServer } from '../support/server.ts'
 
 // Long: it starts gdnsd and Sextant, and sends thousands of queries.
 
@@ -65,30 +59,6 @@ const ZONE = `$TTL 60
 @ NS ns1
 ns1 A 127.0.0.1
 ${[...NAMES].map(([name, data]) => `${name} 60 ${data}\n`).join('')}`
-
-async function startGdnsd(t: Test): Promise<number> {
-  const port = await freePort()
-  const directory = temporaryDirectory(t)
-  for (const folder of ['run', 'state']) mkdirSync(join(directory, folder))
-  layFiles(directory, {
-    config: CONFIG.replaceAll('{PORT}', String(port)).replaceAll('{DIR}', directory),
-    'zones/k.example.com': ZONE,
-  })
-  const child = spawn('gdnsd', ['-c', directory, 'start'], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let printed = ''
-  child.stdout.on('data', (chunk) => (printed += String(chunk)))
-  child.stderr.on('data', (chunk) => (printed += String(chunk)))
-  const exit = once(child, 'exit')
-  t.teardown(async () => {
-    child.kill('SIGKILL')
-    await exit
-  })
-  await until(() => {
-    if (child.exitCode !== null) throw new Error(`gdnsd did not start:\n${printed}`)
-    return printed.includes('DNS listeners started')
-  }, 'gdnsd to be ready')
-  return port
-}
 
 /** Starts Sextant with the imported records, and with the lines `net` that the import lists. */
 async function startSextant(t: Test): Promise<number> {
@@ -143,6 +113,9 @@ async function answersOf(t: Test, port: number): Promise<string[]> {
 }
 
 t.test('imported records answer as gdnsd does', needs('gdnsd'), async (t) => {
-  const [ours, theirs] = [await startSextant(t), await startGdnsd(t)]
+  const [ours, theirs] = [
+    await startSextant(t),
+    await startGdnsd(t, { config: CONFIG, zone: ZONE }),
+  ]
   t.strictSame(await answersOf(t, ours), await answersOf(t, theirs))
 })
