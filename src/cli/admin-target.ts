@@ -41,13 +41,13 @@ export function findAdmin({ server, conf, tokenFile, ca }: AdminArgs): AdminTarg
     const origin = isSocket ? 'http://localhost' : originOf(server)
     return { ...given, origin, certificate: undefined }
   }
-  const { address, token, tls } = findDirective(conf)
+  const { address, tokens, tls } = findDirective(conf)
   const [host = '', port = ''] = splitAddress(address)
   const reached = EVERY_HOST.includes(host) ? (host === '[::]' ? '[::1]' : '127.0.0.1') : host
   return {
     socket: '',
     origin: `${tls === undefined ? 'http' : 'https'}://${reached}:${port}`,
-    token: given.token || (token === '' ? '' : attempt('token', () => readToken(token))),
+    token: given.token || tokenOf(tokens),
     ca: given.ca,
     // Of this machine, so that its name and authority do not matter.
     certificate: tls === undefined || ca !== undefined ? undefined : readText('tls', tls.cert),
@@ -73,6 +73,12 @@ function originOf(server: string): string {
     undefined,
     `@${server} is not a server: write @HOST, @HOST:PORT or @https://HOST:PORT`,
   )
+}
+
+/** The token that allows most. Throws InputError. */
+function tokenOf({ view, operate }: AdminOptions['tokens']): string {
+  const path = operate || view
+  return path === '' ? '' : attempt('token', () => readToken(path))
 }
 
 /** The first directive `admin` of the Corefile. Throws InputError if it has no such directive. */

@@ -5,11 +5,14 @@ import type { ServerStatus } from '../base/telemetry/status.ts'
 import type { AdminDrains } from './admin-drains.ts'
 import type { ExplainQuestion } from './answer-explainer.ts'
 
-/** The bearer token of an admin API. */
-interface AdminToken {
-  /** True if an `Authorization` header has the token. */
-  accepts(header: string | undefined): boolean
-  /** Why there is no valid token, so that every request is refused; '' = there is one. */
+/** What a client may do: `view` reads, and `operate` also changes what is served. */
+export type AdminRole = 'view' | 'operate'
+
+/** The bearer tokens of an admin API, one for each role at most. */
+export interface AdminTokens {
+  /** Returns the role of the token in an `Authorization` header; undefined = it is not one of the tokens. */
+  roleOf(header: string | undefined): AdminRole | undefined
+  /** Why a token can't be used, so that requests with it are refused; '' = all can be used. */
   readonly fault: string
 }
 
@@ -34,7 +37,9 @@ export interface AdminSite {
   /** Of the directive. */
   readonly position: Position
   /** Undefined = any local client may use the API. */
-  readonly token: AdminToken | undefined
+  readonly tokens: AdminTokens | undefined
+  /** With `tokens`: clients on this machine may read without one. False for an address that other machines reach. */
+  readonly readsOpenly: boolean
   /** Undefined = HTTP without TLS. */
   readonly certificate: AdminCertificate | undefined
   /** Names by which clients reach the API, beside localhost and addresses; lower case. */

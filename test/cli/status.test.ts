@@ -7,7 +7,7 @@ import { openAdmin } from '../../src/api/admin/open-admin.ts'
 import { runStatus } from '../../src/cli/status.ts'
 import type { AdminSite } from '../../src/plugin/admin.ts'
 import { CertificateFiles } from '../../src/plugins/admin/certificate.ts'
-import { TokenFile } from '../../src/plugins/admin/token.ts'
+import { TokenFiles } from '../../src/plugins/admin/token.ts'
 import { adminSite, STATUS } from '../support/admin-site.ts'
 import { selfSigned } from '../support/certificate.ts'
 import { freePort } from '../support/free-port.ts'
@@ -105,7 +105,7 @@ t.test('the server of a Corefile, with its token and certificate', async (t) => 
   const directory = t.testdir({ token: TOKEN, cert: pair.cert, key: pair.key })
   const at = (name: string): string => join(directory, name)
   const port = await serve(t, {
-    token: new TokenFile(at('token')),
+    tokens: new TokenFiles({ view: '', operate: at('token') }),
     certificate: new CertificateFiles(at('cert'), at('key')),
   })
   const corefile = `example.org {

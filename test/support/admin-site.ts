@@ -150,7 +150,8 @@ export function adminSite(changed: Partial<AdminSite> = {}) {
   const site: AdminSite = {
     address: '127.0.0.1:0',
     position: { file: 'Corefile', line: 2 },
-    token: undefined,
+    tokens: undefined,
+    readsOpenly: false,
     certificate: undefined,
     hosts: [],
     log: createLogger(

@@ -1,4 +1,4 @@
-import type { AdminSite } from '../../plugin/admin.ts'
+import type { AdminRole, AdminSite } from '../../plugin/admin.ts'
 import type { ApiRequest } from './fastify-library.ts'
 import type { Schema } from './schema.ts'
 /** One operation of the API. */
@@ -10,6 +10,10 @@ export interface AdminRoute {
   readonly query?: Readonly<Record<string, Schema>>
   readonly requiredQuery?: readonly string[]
   readonly body?: Schema
+  /** The default is 64 KiB. */
+  readonly bodyOctetsMax?: number
+  /** The role that it needs. The default is `view` for GET, and `operate` for other methods. */
+  readonly role?: AdminRole
   /** Schema of the reply; undefined = any JSON object. */
   readonly reply?: Schema
   /** Returns the reply. Throws ApiFault. */

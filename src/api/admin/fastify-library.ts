@@ -33,6 +33,7 @@ interface ApiRoute {
   readonly method: string
   readonly url: string
   readonly schema: object
+  readonly bodyLimit: number
   /** Runs before the body is read. */
   readonly onRequest: (request: ApiRequest, reply: ApiReply) => Promise<void>
   /** Runs before the schema is applied. */

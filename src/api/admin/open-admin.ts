@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Server as TlsServer } from 'node:https'
 import { systemClock } from '../../base/clock.ts'
-import { isLocalName } from '../../base/loopback.ts'
 import { RefusalLog } from '../../base/telemetry/refusal-log.ts'
 import type { AdminSite } from '../../plugin/admin.ts'
 import { HttpServer, type SharedPorts, tlsOptionsOf } from '../http-server.ts'
+import { checkRole, refuse, roleOf } from './access.ts'
 import {
   type Api,
   type ApiReply,
@@ -116,7 +116,10 @@ class AdminService {
       reply.header('allow', methods.join(', '))
       return sendProblem(reply, 405, `${method} is not a method of ${path}`)
     })
-    for (const { method, path, query = {}, requiredQuery = [], body, reply, run } of ROUTES) {
+    for (const route of ROUTES) {
+      const { method, path, query = {}, requiredQuery = [], body, reply, run } = route
+      const { role = method === 'GET' ? 'view' : 'operate', bodyOctetsMax = BODY_OCTETS_MAX } =
+        route
       const schema = {
         querystring: {
           type: 'object',
@@ -128,34 +131,25 @@ class AdminService {
         ...(reply === undefined ? {} : { response: { 200: reply } }),
       }
       const handler = async (request: ApiRequest) => run(this.#guarded.site, request)
-      const onRequest = async (request: ApiRequest): Promise<void> => {
+      const onRequest = async (request: ApiRequest, reply: ApiReply): Promise<void> => {
+        checkRole(this.#guarded.site, request, reply, role)
         if (method !== 'GET') checkChange(request, body !== undefined)
       }
       const preValidation = async (request: ApiRequest): Promise<void> => {
         convertNumbers(request.query as Record<string, unknown>, query)
       }
-      api.route({ method, url: path, schema, onRequest, preValidation, handler })
+      const hooks = { onRequest, preValidation, handler }
+      api.route({ method, url: path, schema, bodyLimit: bodyOctetsMax, ...hooks })
     }
   }
 
-  /** Throws ApiFault if the client may not use the API. */
-  #admit({ headers, socket }: ApiRequest, reply: ApiReply): void {
+  /** Throws ApiFault if the client may not use the API at all. */
+  #admit(request: ApiRequest, reply: ApiReply): void {
     const { site, refusals } = this.#guarded
-    const { token } = site
-    const client = socket.remoteAddress ?? 'an unknown address'
-    if (token === undefined) {
-      // A web page can make a browser on this machine send requests, if a name of the page resolves to loopback.
-      if (isLocalName(headers.host, site.hosts)) return
-      refusals.note(client, 'the Host header is not a local name')
-      throw new ApiFault(403, 'the Host header must be an address, localhost, or a name of `host`')
-    }
-    if (token.accepts(headers.authorization)) return
-    refusals.note(client, token.fault || 'no valid token')
-    reply.header('www-authenticate', 'Bearer realm="sextant"')
-    throw new ApiFault(
-      401,
-      'the request needs the header `Authorization: Bearer TOKEN` with a valid token',
-    )
+    const role = roleOf(site, request)
+    if (typeof role === 'string') return
+    refusals.note(request.socket.remoteAddress ?? 'an unknown address', role.note)
+    refuse(role, reply)
   }
 
   /** The client gets no details of a fault of the server. */

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { InputError } from '../../base/errors.ts'
 import type { ApiReply } from './fastify-library.ts'
 
 const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
@@ -25,6 +26,16 @@ export class ApiFault extends Error {
   constructor(statusCode: number, message: string) {
     super(message)
     this.statusCode = statusCode
+  }
+}
+
+/** Rejects with ApiFault if the request is invalid. */
+export async function attempt<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    throw new ApiFault(400, error.print())
   }
 }
 

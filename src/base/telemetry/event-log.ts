@@ -19,6 +19,7 @@ export const EVENT_KINDS = [
   'quorum',
   'drain',
   'shift',
+  'act',
   'database',
 ] as const
 type EventKind = (typeof EVENT_KINDS)[number]

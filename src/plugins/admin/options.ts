@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { InputError, type Position } from '../../base/errors.ts'
 import { isLoopback } from '../../base/loopback.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
+import type { AdminRole } from '../../plugin/admin.ts'
 import { scanHostPort } from '../../plugin/arguments/host-port.ts'
 import { nextOnce } from '../../plugin/arguments/once.ts'
 
@@ -9,8 +10,8 @@ import { nextOnce } from '../../plugin/arguments/once.ts'
 export interface AdminOptions {
   /** `host:port`; a missing host is every address. */
   readonly address: string
-  /** '' = none. */
-  readonly token: string
+  /** Path of the file with the token of each role; '' = none. */
+  readonly tokens: Readonly<Record<AdminRole, string>>
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly hosts: readonly string[]
   /** The file of events; undefined = they are only in memory. */
@@ -32,13 +33,13 @@ interface PlacedOptions {
 type DraftOptions = { -readonly [K in keyof AdminOptions]: AdminOptions[K] }
 
 /**
- * Reads `admin [ADDRESS] { token FILE | tls CERT KEY | host NAME... | events FILE [MIB] }`. `root`: base directory of
- * relative paths. Throws InputError, also if other machines could use the API without a token and TLS.
+ * Reads `admin [ADDRESS] { PROPERTY... }`, whose README lists the properties. `root`: base directory of relative
+ * paths. Throws InputError, also if other machines could use the API without a token and TLS.
  */
 export function scanAdmin(d: Dispenser, root: string): PlacedOptions {
   const options: DraftOptions = {
     address: ADMIN_ADDRESS_DEFAULT,
-    token: '',
+    tokens: { view: '', operate: '' },
     tls: undefined,
     hosts: [],
     events: undefined,
@@ -50,9 +51,10 @@ export function scanAdmin(d: Dispenser, root: string): PlacedOptions {
     if (address !== undefined) options.address = scanHostPort(d, address)
     d.eachProperty(() => scanProperty(d, options, root))
   }
-  const { address, token, tls } = options
-  if (!isLoopback(address) && (token === '' || tls === undefined)) {
-    const missing = [token === '' ? '`token FILE`' : '', tls === undefined ? '`tls CERT KEY`' : '']
+  const { address, tokens, tls } = options
+  const hasToken = tokens.view !== '' || tokens.operate !== ''
+  if (!isLoopback(address) && (!hasToken || tls === undefined)) {
+    const missing = [hasToken ? '' : '`token FILE`', tls === undefined ? '`tls CERT KEY`' : '']
     const advice = `add ${missing.filter((text) => text !== '').join(' and ')}, or listen on localhost`
     throw new InputError(position, `other machines reach ${address}: ${advice}`)
   }
@@ -63,8 +65,7 @@ function scanProperty(d: Dispenser, options: DraftOptions, root: string): void {
   const property = d.value()
   switch (property) {
     case 'token':
-      if (options.token !== '') throw d.error('token appears twice')
-      options.token = resolve(root, d.onlyArg())
+      options.tokens = scanToken(d, options.tokens, root)
       return
     case 'tls': {
       if (options.tls !== undefined) throw d.error('tls appears twice')
@@ -82,6 +83,19 @@ function scanProperty(d: Dispenser, options: DraftOptions, root: string): void {
     default:
       throw d.unknownProperty(property, ['token', 'tls', 'host', 'events'])
   }
+}
+
+function scanToken(
+  d: Dispenser,
+  tokens: AdminOptions['tokens'],
+  root: string,
+): AdminOptions['tokens'] {
+  const [path = '', role = 'operate'] = d.remainingArgs(1, 2)
+  if (role !== 'view' && role !== 'operate') {
+    throw d.error(`the role of a token is \`view\` or \`operate\`, got ${role}`)
+  }
+  if (tokens[role] !== '') throw d.error(`token appears twice for the role ${role}`)
+  return { ...tokens, [role]: resolve(root, path) }
 }
 
 function scanHost(d: Dispenser, text: string): string {

@@ -15,7 +15,7 @@ import { EventFile } from './event-file.ts'
 import { Explanations } from './explanations.ts'
 import { type AdminOptions, scanAdmin } from './options.ts'
 import { composeStatus } from './server-status.ts'
-import { TokenFile } from './token.ts'
+import { TokenFiles } from './token.ts'
 
 /** The admin APIs of one Corefile. */
 class AdminBlocks {
@@ -26,7 +26,7 @@ class AdminBlocks {
 
 const ADMIN_BLOCKS = lazyKey('admin APIs', () => new AdminBlocks())
 
-/** `admin [ADDRESS] { token FILE | tls CERT KEY | host NAME... | events FILE [MIB] }`: the HTTP API of the server. */
+/** `admin [ADDRESS] { PROPERTY... }`: the HTTP API of the server. */
 export const admin: Directive = {
   name: 'admin',
   setup(c) {
@@ -51,11 +51,10 @@ function serve(
   position: Position,
 ): DirectivePart {
   const { address, hosts } = options
-  const token = options.token === '' ? undefined : new TokenFile(options.token)
-  const { tls } = options
-  const certificate = tls === undefined ? undefined : new CertificateFiles(tls.cert, tls.key)
+  const tokens = TokenFiles.open(options.tokens)
+  const certificate = options.tls && new CertificateFiles(options.tls.cert, options.tls.key)
   const check = (): void => {
-    token?.check()
+    tokens?.check()
     certificate?.read()
   }
   let drainIndex: ResourceLease<DrainIndex> | undefined
@@ -67,7 +66,8 @@ function serve(
   const site: AdminSite = {
     address,
     position,
-    token,
+    tokens,
+    readsOpenly: false,
     certificate,
     hosts,
     log: c.log,
@@ -111,20 +111,20 @@ function serve(
     file?.release()
     await written
   }
-  const problems = () => problemsOf(options, token?.fault ?? '', file?.item)
+  const problems = () => problemsOf(address, tokens?.faults ?? [], file?.item)
   return { admin: site, check: checkFiles, problems, start, serving, stop }
 }
 
-/** `fault`: of the token. */
 function problemsOf(
-  { address, token }: AdminOptions,
-  fault: string,
+  address: string,
+  faults: TokenFiles['faults'],
   file: EventFile | undefined,
 ): readonly ProblemGroup[] {
-  const ofFile = file?.problems ?? []
-  if (fault === '') return ofFile
-  const problem = { place: token, object: `admin ${address}`, reason: fault }
-  return [oneProblem('admin-token', address, problem), ...ofFile]
+  const ofTokens = faults.map(({ path, reason }) => {
+    const problem = { place: path, object: `admin ${address}`, reason }
+    return oneProblem('admin-token', `${address} ${path}`, problem)
+  })
+  return [...ofTokens, ...(file?.problems ?? [])]
 }
 
 async function openExplainer(c: SetupContext): Promise<AnswerExplainer | undefined> {

@@ -1,13 +1,16 @@
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { openAdmin } from '../../../src/api/admin/open-admin.ts'
-import type { AdminSite } from '../../../src/plugin/admin.ts'
+import type { AdminSite, AdminTokens } from '../../../src/plugin/admin.ts'
 import { adminSite, STATUS } from '../../support/admin-site.ts'
 import { selfSigned } from '../../support/certificate.ts'
 import { fetchLocal } from '../../support/http-client.ts'
 
 const TOKEN = 'Bearer right'
-const token = { accepts: (header: string | undefined) => header === TOKEN, fault: '' }
+const tokens: AdminTokens = {
+  roleOf: (header) => (header === TOKEN ? 'operate' : undefined),
+  fault: '',
+}
 
 async function open(t: Test, changed: Partial<AdminSite> = {}) {
   const stage = adminSite(changed)
@@ -190,7 +193,7 @@ t.test('names of `host`, localhost and addresses reach an API without a token', 
 })
 
 t.test('a token', async (t) => {
-  const { get, lines } = await open(t, { token })
+  const { get, lines } = await open(t, { tokens })
   for (const path of ['/v1/status', '/openapi.json', '/none']) {
     for (const authorization of ['Bearer wrong', 'Basic right', '', 'right']) {
       const answer = await get(path, { authorization, host: 'any.example' })
@@ -218,7 +221,7 @@ t.test('a fault of the server is logged, and the client gets no details', async 
 t.test('a listener serves another site from the next request on', async (t) => {
   const { get, listener } = await open(t)
   t.equal((await get('/v1/status')).status, 200)
-  listener.use(adminSite({ token }).site)
+  listener.use(adminSite({ tokens }).site)
   t.equal((await get('/v1/status')).status, 401)
   listener.use(adminSite({ status: () => ({ ...STATUS, pid: 7 }) }).site)
   t.equal(JSON.parse((await get('/v1/status')).body).pid, 7)
@@ -272,7 +275,7 @@ t.test('TLS, with a certificate that changes', async (t) => {
       return now
     },
   }
-  const { port } = await open(t, { token, certificate })
+  const { port } = await open(t, { tokens, certificate })
   const get = (ca: string) =>
     fetchLocal(port, {
       path: '/v1/status',

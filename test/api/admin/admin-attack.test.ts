@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { openAdmin } from '../../../src/api/admin/open-admin.ts'
-import type { AdminSite } from '../../../src/plugin/admin.ts'
+import type { AdminSite, AdminTokens } from '../../../src/plugin/admin.ts'
 import { adminSite } from '../../support/admin-site.ts'
 import { selfSigned } from '../../support/certificate.ts'
 import { fetchLocal } from '../../support/http-client.ts'
@@ -10,7 +10,10 @@ import { fetchLocal } from '../../support/http-client.ts'
 
 const HOST = 'Host: localhost\r\n'
 const TOKEN = 'Bearer right'
-const token = { accepts: (header: string | undefined) => header === TOKEN, fault: '' }
+const tokens: AdminTokens = {
+  roleOf: (header) => (header === TOKEN ? 'operate' : undefined),
+  fault: '',
+}
 
 async function open(t: Test, changed: Partial<AdminSite> = {}) {
   const stage = adminSite(changed)
@@ -50,7 +53,7 @@ function problemOf(reply: string): unknown {
 }
 
 t.test('requests that clients and proxies could read in different ways', async (t) => {
-  const { port } = await open(t, { token })
+  const { port } = await open(t, { tokens })
   const allowed = `Authorization: ${TOKEN}\r\n`
   const end = 'Connection: close\r\n\r\n'
   const post = `POST /v1/explain HTTP/1.1\r\n${HOST}${allowed}Content-Type: application/json\r\n`
@@ -104,7 +107,7 @@ t.test('requests that clients and proxies could read in different ways', async (
 })
 
 t.test('a token counts before the body is read', async (t) => {
-  const { port } = await open(t, { token })
+  const { port } = await open(t, { tokens })
   const headers = `${HOST}Content-Type: application/json\r\nContent-Length: 60000\r\nConnection: close\r\n\r\n`
   t.match(problemOf(await exchange(port, `POST /v1/explain HTTP/1.1\r\n${headers}`)), {
     status: 401,
@@ -162,7 +165,7 @@ t.test('values of a body keep their types, and numbers of a query are digits', a
 
 t.test('a client that does not finish a TLS handshake is cut', async (t) => {
   const certificate = { read: () => selfSigned('ns1.example.org'), readChanged: () => undefined }
-  const { port, lines } = await open(t, { token, certificate })
+  const { port, lines } = await open(t, { tokens, certificate })
   const table = [
     ['nothing', ''],
     ['the start of a record', '\x16\x03\x01\x02'],

@@ -14,7 +14,7 @@ import { EventLog } from '../../../src/base/telemetry/event-log.ts'
 import { CertificateFiles } from '../../../src/plugins/admin/certificate.ts'
 import { EventFile } from '../../../src/plugins/admin/event-file.ts'
 import { admin } from '../../../src/plugins/admin/setup.ts'
-import { TokenFile } from '../../../src/plugins/admin/token.ts'
+import { TokenFiles } from '../../../src/plugins/admin/token.ts'
 import { STATUS } from '../../support/admin-site.ts'
 import { selfSigned } from '../../support/certificate.ts'
 import { recordLog } from '../../support/recorded-log.ts'
@@ -34,7 +34,13 @@ t.test('invalid properties', async (t) => {
     { corefile: 'admin nowhere', error: /missing port in address/ },
     { corefile: 'admin {\n color red\n}', error: /unknown property 'color'/ },
     { corefile: 'admin {\n token\n}', error: /Wrong argument count/ },
-    { corefile: 'admin {\n token a\n token b\n}', error: /token appears twice/ },
+    {
+      corefile: 'admin {\n token a\n token b\n}',
+      error: /token appears twice for the role operate/,
+    },
+    { corefile: 'admin {\n token a read\n}', error: /`view` or `operate`, got read/ },
+    { corefile: 'admin {\n token a view\n token b view\n}', error: /twice for the role view/ },
+    { corefile: 'admin {\n token a view x\n}', error: /Wrong argument count/ },
     { corefile: 'admin {\n tls a\n}', error: /Wrong argument count/ },
     { corefile: 'admin {\n host -x\n}', error: /host is not a host name: -x/ },
     { corefile: 'admin {\n events a 0\n}', error: /size of the event file must be from 1/ },
@@ -124,9 +130,9 @@ t.test('the log of events lasts over a reload, which is an event', async (t) => 
 
 t.test('a token file', async (t) => {
   const path = join(t.testdir({ token: `${TOKEN}\n` }), 'token')
-  const file = new TokenFile(path)
+  const file = new TokenFiles({ view: '', operate: path })
   file.check()
-  const accepts = (header: string | undefined) => file.accepts(header)
+  const accepts = (header: string | undefined) => file.roleOf(header) === 'operate'
   t.ok(accepts(`Bearer ${TOKEN}`))
   t.ok(accepts(`bearer  ${TOKEN} `))
   const wrong = [undefined, '', TOKEN, 'Bearer', 'Bearer ', `Basic ${TOKEN}`, `Bearer ${TOKEN}a`]
@@ -167,6 +173,25 @@ t.test('a token file', async (t) => {
   replace(path, TOKEN.padEnd(2 * 1024 * 1024))
   t.notOk(accepts(`Bearer ${TOKEN}`))
   t.match(file.fault, /larger than 1 MiB/)
+})
+
+t.test('tokens of two roles', async (t) => {
+  const [viewing, acting] = [TOKEN, 'b'.repeat(32)]
+  const directory = t.testdir({ view: viewing, operate: acting })
+  const paths = { view: join(directory, 'view'), operate: join(directory, 'operate') }
+  const files = new TokenFiles(paths)
+  files.check()
+  t.equal(files.roleOf(`Bearer ${viewing}`), 'view')
+  t.equal(files.roleOf(`Bearer ${acting}`), 'operate')
+  t.equal(files.roleOf(`Bearer ${'c'.repeat(32)}`), undefined)
+  t.equal(new TokenFiles({ ...paths, operate: '' }).roleOf(`Bearer ${acting}`), undefined)
+  replace(paths.view, 'short')
+  t.equal(files.roleOf(`Bearer ${acting}`), 'operate', 'an invalid file concerns its role only')
+  t.equal(files.roleOf('Bearer short'), undefined)
+  t.match(files.faults, [{ path: paths.view, reason: /has 5 characters/ }])
+  replace(paths.view, acting)
+  t.equal(files.roleOf(`Bearer ${acting}`), 'view', 'the same token has the smaller role')
+  t.throws(() => files.check(), { message: /view is the token of the role operate/ })
 })
 
 t.test('certificate files', async (t) => {
