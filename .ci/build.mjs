@@ -1,5 +1,6 @@
 // Builds dist, and prints a line with its progress if this takes long: nothing if dist is up to date.
 import { spawn } from 'node:child_process'
+import { buildConsole } from './console.mjs'
 
 /** A build without a change takes less. */
 const QUIET_MS = 1500
@@ -28,9 +29,11 @@ const tsc = spawn(
 )
 const output = []
 tsc.stdout.on('data', (part) => output.push(part))
-tsc.on('close', (code) => {
+const bundle = buildConsole()
+tsc.on('close', async (code) => {
+  const isBundled = await bundle
   clearTimeout(timer)
   process.stderr.write(start)
   process.stdout.write(Buffer.concat(output))
-  process.exitCode = code ?? 1
+  process.exitCode = code === 0 && !isBundled ? 1 : (code ?? 1)
 })

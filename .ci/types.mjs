@@ -1,8 +1,9 @@
-// Builds dist, and writes there the declarations (.d.ts) of what package.json exports, and of all that these refer to.
+// Builds dist with the web console, and writes there the declarations (.d.ts) of what package.json exports, and of all that these refer to.
 // Arguments are those of tsc. No script of npm that runs after another one: many users switch those off (ignore-scripts).
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { buildConsole } from './console.mjs'
 
 /** Written last, so that it is newer than the build. */
 const DONE = 'dist/types.tsbuildinfo'
@@ -13,6 +14,7 @@ const { status } = spawnSync(process.execPath, [...compiler, ...process.argv.sli
   stdio: 'inherit',
 })
 if (status !== 0) process.exit(status ?? 1)
+if (!(await buildConsole())) process.exit(1)
 
 if (!existsSync(DONE) || statSync(DONE).mtimeMs <= statSync(BUILD).mtimeMs) {
   const { default: ts } = await import('typescript')

@@ -17,6 +17,11 @@ function filesUnder(folder: string, ending: string): string[] {
     .sort()
 }
 
+/** Also those of the console, which are in a form of TypeScript with HTML. */
+function sourcesUnder(folder: string): string[] {
+  return [...filesUnder(folder, '.ts'), ...filesUnder(folder, '.tsx')]
+}
+
 function read(file: string): string {
   return readFileSync(join(root, file), 'utf8')
 }
@@ -89,7 +94,7 @@ t.test('the check of imports itself tells breaches from legal imports', async (t
 })
 
 t.test('folders import what their README.md allows, and all of it', async (t) => {
-  const imports = filesUnder('src', '.ts').flatMap((from) =>
+  const imports = sourcesUnder('src').flatMap((from) =>
     importsOf(from).map((to) => ({ from, to, why: breach(from, to) })),
   )
   t.strictSame(
@@ -132,7 +137,7 @@ t.test('the folders of a folder import as the layers in its README.md say', asyn
   for (const name of FOLDERS) {
     const layers = scanLayers(read(`src/${name}/README.md`))
     for (const layer of layers) t.ok(existsSync(join(root, 'src', name, layer)), `${name}/${layer}`)
-    const breaches = filesUnder(`src/${name}`, '.ts').flatMap((from) =>
+    const breaches = sourcesUnder(`src/${name}`).flatMap((from) =>
       importsOf(from).flatMap((to) => (isDownward(layers, from, to) ? [] : [`${from} -> ${to}`])),
     )
     t.strictSame(breaches, [])
@@ -177,7 +182,7 @@ t.test('docs/architecture.md lists the folders of src', async (t) => {
 
 t.test(`files stay within ${FILE_LINES_MAX} lines`, async (t) => {
   const files = ['src', 'test', 'bench'].flatMap((folder) => {
-    return ['.ts', '.mjs'].flatMap((ending) => filesUnder(folder, ending))
+    return ['.ts', '.tsx', '.mjs'].flatMap((ending) => filesUnder(folder, ending))
   })
   const long = files
     .map((file) => ({ file, lines: read(file).split('\n').length }))
@@ -208,7 +213,7 @@ t.test('no files import each other', async (t) => {
     ['b', 'c'],
     ['c', 'b'],
   ])
-  const files = filesUnder('src', '.ts')
+  const files = sourcesUnder('src')
   t.strictSame(circlesOf(new Map(files.map((file) => [file, staticImportsOf(file)]))), [])
 })
 
@@ -231,14 +236,15 @@ t.test('an exported name is used by another file', async (t) => {
   const [a, b] = ['export function* f() {}\nexport const g = f', 'g()']
   t.strictSame(findUnusedExports(new Map(Object.entries({ 'src/a.ts': a, b }))), ['src/a.ts f'])
   const files = ['src', 'test', 'bench', 'docs'].flatMap((folder) => {
-    return ['.ts', '.mjs'].flatMap((ending) => filesUnder(folder, ending))
+    return ['.ts', '.tsx', '.mjs'].flatMap((ending) => filesUnder(folder, ending))
   })
   t.strictSame(findUnusedExports(new Map(files.map((file) => [file, read(file)]))), [])
 })
 
 /** `file:line: N lines` of every function in `text` that is longer than allowed. */
 function longFunctions(file: string, text: string): string[] {
-  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
+  const kind = file.endsWith('x') ? ts.ScriptKind.TSX : ts.ScriptKind.TS
+  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true, kind)
   const lineAt = (position: number) => source.getLineAndCharacterOfPosition(position).line
   const found: string[] = []
   const visit = (node: ts.Node): void => {
@@ -257,7 +263,7 @@ t.test(`functions stay within ${FUNCTION_LINES_MAX} lines`, async (t) => {
   const long = `const f = () => {${'\n'.repeat(FUNCTION_LINES_MAX)}}`
   t.strictSame(longFunctions('a.ts', long), [`a.ts:1: ${FUNCTION_LINES_MAX + 1} lines`])
   t.strictSame(
-    filesUnder('src', '.ts').flatMap((file) => longFunctions(file, read(file))),
+    sourcesUnder('src').flatMap((file) => longFunctions(file, read(file))),
     [],
   )
 })
@@ -429,16 +435,14 @@ t.test('comments, pages and titles of tests use plain words', async (t) => {
     ...pages
       .filter((page) => !page.startsWith('docs/adr/'))
       .flatMap((page) => wordsIn(page, read(page).replace(/^```[\s\S]*?^```/gm, ''))),
-    ...[...filesUnder('src', '.ts'), ...tests].flatMap((file) =>
-      wordsIn(file, commentsOf(read(file))),
-    ),
+    ...[...sourcesUnder('src'), ...tests].flatMap((file) => wordsIn(file, commentsOf(read(file)))),
     ...tests.flatMap((file) => wordsIn(`title in ${file}`, titlesOf(read(file)))),
   ]
   t.strictSame(found, [])
 })
 
 t.test('comments stay within 120 columns', async (t) => {
-  const long = filesUnder('src', '.ts').flatMap((file) =>
+  const long = sourcesUnder('src').flatMap((file) =>
     commentsOf(read(file))
       .split('\n')
       .flatMap((line, i) => (line.length > 120 ? [`${file}:${i + 1}`] : [])),
@@ -448,7 +452,7 @@ t.test('comments stay within 120 columns', async (t) => {
 
 t.test('every exported type has a name of its own', async (t) => {
   const places = new Map<string, string[]>()
-  for (const file of filesUnder('src', '.ts')) {
+  for (const file of sourcesUnder('src')) {
     for (const [, name = ''] of read(file).matchAll(
       /^export (?:abstract )?(?:class|interface|type) (\w+)/gm,
     )) {

@@ -3,6 +3,7 @@ import type { EventLog } from '../base/telemetry/event-log.ts'
 import type { Logger } from '../base/telemetry/log.ts'
 import type { ServerStatus } from '../base/telemetry/status.ts'
 import type { AdminDrains } from './admin-drains.ts'
+import type { NameList, NamesRequest } from './admin-names.ts'
 import type { ExplainQuestion } from './answer-explainer.ts'
 
 /** What a client may do: `view` reads, and `operate` also changes what is served. */
@@ -44,11 +45,15 @@ export interface AdminSite {
   readonly certificate: AdminCertificate | undefined
   /** Names by which clients reach the API, beside localhost and addresses; lower case. */
   readonly hosts: readonly string[]
+  /** Serves the web console at `/console/`. */
+  readonly console: boolean
   readonly log: Logger
   readonly status: () => ServerStatus
   /** Undefined before the start. */
   readonly events: () => EventLog | undefined
   readonly drains: AdminDrains
+  /** Resolves to names that DNSRecords serve; undefined = too many requests wait. */
+  readonly names: (request: NamesRequest) => Promise<NameList | undefined>
   /**
    * Resolves to why a client gets an answer; undefined = the server has no capacity for it now.
    * Rejects with InputError if the question is invalid.

@@ -20,6 +20,7 @@ import type { PublishOptions } from './options.ts'
 import type { PublisherPeersParts } from './peers/peers.ts'
 import type { PublisherGroup } from './publisher-group.ts'
 import { RecordPipeline } from './record-pipeline.ts'
+import { RecordZoneIndex } from './record-zone-index.ts'
 import { siteOf, sourceFileOf } from './same-source.ts'
 import type { LoadedSnapshot } from './serve/snapshot/load.ts'
 import { raiseSerials } from './serve/snapshot/raise-serials.ts'
@@ -331,6 +332,7 @@ export class ZonePublisher {
     this.#reportLameServers(zones)
     threads.serve(open)
     this.#explain(open, zones)
+    this.#listNames(zones)
     this.#stops.add(measure(metrics, nameOf(this.#options.source), owned!, zones))
     this.#snapshot?.keep(zones, open, this.#shape)
   }
@@ -358,6 +360,15 @@ export class ZonePublisher {
     const counters = new EndpointCounters({ max, source: nameOf(source), ...parts })
     this.#stops.add(() => counters.close())
     return counters
+  }
+
+  #listNames(zones: PublishedZones): void {
+    const { resources } = this.#parts
+    const index = resources.acquire(RecordZoneIndex, '', () => new RecordZoneIndex())
+    this.#stops.add(
+      index.item.add(() => zones.zones),
+      index.release,
+    )
   }
 
   /** Makes the answers of the zones explainable. */

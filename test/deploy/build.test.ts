@@ -25,7 +25,13 @@ t.test('npm run build makes what changed or is missing, and nothing else', async
     },
     '.ci': {},
   })
-  for (const file of ['.ci/types.mjs', 'package.json', 'tsconfig.json', 'tsconfig.build.json']) {
+  for (const file of [
+    '.ci/console.mjs',
+    '.ci/types.mjs',
+    'package.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+  ]) {
     cpSync(join(root, file), join(directory, file))
   }
   symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))

@@ -154,6 +154,7 @@ export function adminSite(changed: Partial<AdminSite> = {}) {
     readsOpenly: false,
     certificate: undefined,
     hosts: [],
+    console: false,
     log: createLogger(
       'plugin/admin',
       (line) => lines.push(line),
@@ -166,6 +167,7 @@ export function adminSite(changed: Partial<AdminSite> = {}) {
       add: async () => fail('unused'),
       end: async () => [],
     },
+    names: async () => ({ names: [], isComplete: true }),
     explain: async () => undefined,
     ...changed,
   }

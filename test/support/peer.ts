@@ -32,6 +32,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   promtool: 'prometheus',
   'dpkg-deb': 'dpkg',
   'apt-get': 'apt',
+  chromium: 'chromium',
   fstrm_capture: 'fstrm-bin',
   nginx: 'nginx-light libnginx-mod-stream',
   'dnstap-read': 'bind9-dnsutils',

@@ -5,6 +5,7 @@ import { RefusalLog } from '../../base/telemetry/refusal-log.ts'
 import type { AdminSite } from '../../plugin/admin.ts'
 import { HttpServer, type SharedPorts, tlsOptionsOf } from '../http-server.ts'
 import { checkRole, refuse, roleOf } from './access.ts'
+import { COMPANIONS, type Companion, type OptionalCompanion } from './companions.ts'
 import {
   type Api,
   type ApiReply,
@@ -33,8 +34,8 @@ interface AdminListener {
 }
 
 /**
- * Opens an admin API. Rejects with InputError if the token or the certificate is invalid or fastify is missing, or
- * with the system's error if the address is not available.
+ * Opens an admin API. Rejects with InputError if the token or the certificate is invalid, or fastify or the files of a
+ * companion are missing, or with the system's error if the address is not available.
  */
 export async function openAdmin(
   site: AdminSite,
@@ -42,6 +43,7 @@ export async function openAdmin(
 ): Promise<AdminListener> {
   const service = new AdminService(site)
   await service.ready()
+  await service.openCompanions()
   return {
     port: await service.server.listen(site.address, shared),
     use: (next) => service.use(next),
@@ -58,6 +60,7 @@ interface Guarded {
 class AdminService {
   readonly server: HttpServer
   #guarded: Guarded
+  readonly #companions = new Map<OptionalCompanion, Companion>()
   /** Why a changed certificate is not used, as logged; '' = nothing. */
   #certificateFault = ''
   #handle: (request: IncomingMessage, response: ServerResponse) => void = (_, response) => {
@@ -67,7 +70,7 @@ class AdminService {
   constructor(site: AdminSite) {
     this.#guarded = guard(site)
     this.server = new HttpServer({
-      answer: (request, response) => this.#handle(request, response),
+      answer: (request, response) => this.#answer(request, response),
       replyMsMax: () => REPLY_MS_MAX,
       tls: site.certificate?.read(),
       checksHost: true,
@@ -78,6 +81,25 @@ class AdminService {
 
   use(site: AdminSite): void {
     this.#guarded = guard(site)
+    this.openCompanions().catch((error) => {
+      site.log.error(error instanceof Error ? error.message : String(error), 'admin-failed')
+    })
+  }
+
+  /** Opens what the site has on and is not open. Rejects with InputError if files are missing. */
+  async openCompanions(): Promise<void> {
+    for (const one of COMPANIONS) {
+      if (!one.isOn(this.#guarded.site) || this.#companions.has(one)) continue
+      this.#companions.set(one, await one.open())
+    }
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    const { site } = this.#guarded
+    for (const [one, companion] of this.#companions) {
+      if (one.isOn(site) && companion.answer(site, request, response)) return
+    }
+    this.#handle(request, response)
   }
 
   async ready(): Promise<void> {

@@ -3,6 +3,7 @@ import type { ExplainQuestion } from '../../plugin/answer-explainer.ts'
 import { sessionOf } from './access.ts'
 import type { AdminRoute } from './admin-route.ts'
 import { DRAIN_ROUTES } from './drain-routes.ts'
+import { NAMES_ROUTES } from './names-routes.ts'
 import { composeOpenApi } from './openapi.ts'
 import { ApiFault, attempt } from './problem.ts'
 import { COUNT, FLAG, object, TEXT } from './schema.ts'
@@ -90,6 +91,7 @@ export const ROUTES: readonly AdminRoute[] = [
     run: (site, { body }) => explain(site, body as ExplainQuestion),
   },
   ...DRAIN_ROUTES,
+  ...NAMES_ROUTES,
 ]
 
 async function explain(site: AdminSite, question: ExplainQuestion): Promise<object> {

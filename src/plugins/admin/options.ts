@@ -16,6 +16,8 @@ export interface AdminOptions {
   readonly hosts: readonly string[]
   /** The file of events; undefined = they are only in memory. */
   readonly events: { readonly path: string; readonly octetsMax: number } | undefined
+  /** Serve the web console; undefined = the property is absent, so that it is off. */
+  readonly console: boolean | undefined
 }
 
 export const ADMIN_ADDRESS_DEFAULT = 'localhost:9154'
@@ -43,6 +45,7 @@ export function scanAdmin(d: Dispenser, root: string): PlacedOptions {
     tls: undefined,
     hosts: [],
     events: undefined,
+    console: undefined,
   }
   let position: Position = d.position()
   for (let i = 0; nextOnce(d, i); i++) {
@@ -80,8 +83,12 @@ function scanProperty(d: Dispenser, options: DraftOptions, root: string): void {
       if (options.events !== undefined) throw d.error('events appears twice')
       options.events = scanEvents(d, root)
       return
+    case 'console':
+      if (options.console !== undefined) throw d.error('console appears twice')
+      options.console = scanSwitch(d)
+      return
     default:
-      throw d.unknownProperty(property, ['token', 'tls', 'host', 'events'])
+      throw d.unknownProperty(property, ['token', 'tls', 'host', 'events', 'console'])
   }
 }
 
@@ -96,6 +103,12 @@ function scanToken(
   }
   if (tokens[role] !== '') throw d.error(`token appears twice for the role ${role}`)
   return { ...tokens, [role]: resolve(root, path) }
+}
+
+function scanSwitch(d: Dispenser): boolean {
+  const text = d.onlyArg()
+  if (text !== 'on' && text !== 'off') throw d.error(`console must be on or off, got ${text}`)
+  return text === 'on'
 }
 
 function scanHost(d: Dispenser, text: string): string {

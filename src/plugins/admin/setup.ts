@@ -1,4 +1,5 @@
 import { InputError, type Position } from '../../base/errors.ts'
+import { isLoopback } from '../../base/loopback.ts'
 import { checkDirectoryOf } from '../../base/persist/state-file.ts'
 import type { ResourceLease } from '../../base/resource-registry.ts'
 import { lazyKey } from '../../base/shared-values.ts'
@@ -9,10 +10,12 @@ import type { AdminSite } from '../../plugin/admin.ts'
 import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
 import type { CheckHook, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import { RecordZoneIndex } from '../../publish/record-zone-index.ts'
 import { CertificateFiles } from './certificate.ts'
 import { Drains } from './drains.ts'
 import { EventFile } from './event-file.ts'
 import { Explanations } from './explanations.ts'
+import { ServedNameLists } from './names.ts'
 import { type AdminOptions, scanAdmin } from './options.ts'
 import { composeStatus } from './server-status.ts'
 import { TokenFiles } from './token.ts'
@@ -57,26 +60,75 @@ function serve(
     tokens?.check()
     certificate?.read()
   }
-  let drainIndex: ResourceLease<DrainIndex> | undefined
-  let events: ResourceLease<EventLog> | undefined
-  let file: ResourceLease<EventFile> | undefined
+  let held: Held | undefined
   const explanations = new Explanations(() => openExplainer(c), c.timers)
+  const names = new ServedNameLists(() => held?.zones.item, c.clock)
   let loadedMs = c.clock.now()
   let isFirst = false
   const site: AdminSite = {
     address,
     position,
     tokens,
-    readsOpenly: false,
+    readsOpenly: options.console === true && isLoopback(address),
     certificate,
     hosts,
+    console: options.console === true,
     log: c.log,
     status: () => composeStatus(c, loadedMs),
-    events: () => events?.item,
-    drains: new Drains(() => drainIndex?.item, c.clock),
+    events: () => held?.events.item,
+    drains: new Drains(() => held?.drains.item, c.clock),
+    names: (request) => names.list(request),
     explain: (question) => explanations.explain(question),
   }
-  const checkFiles: CheckHook = ({ isOffline, warn }) => {
+  const start = (): void => {
+    check()
+    isFirst = c.resources.find(EventLog, '') === undefined
+    held = acquire(c, options)
+  }
+  const serving = (): void => {
+    loadedMs = c.clock.now()
+    const { events, file } = held!
+    if (file !== undefined) file.item.octetsMax = options.events!.octetsMax
+    if (blocks.isAnnounced) return
+    blocks.isAnnounced = true
+    const kind = isFirst ? 'start' : 'reload'
+    events.item.add({ actor: { kind, name: c.corefile.path }, text: 'the Corefile is served' })
+  }
+  const stop = async (): Promise<void> => {
+    explanations.close()
+    if (held === undefined) return
+    const { events, drains, zones, file } = held
+    const written = file?.item.written()
+    for (const lease of [events, drains, zones, file]) lease?.release()
+    await written
+  }
+  const problems = () => problemsOf(address, tokens?.faults ?? [], held?.file?.item)
+  const checkFiles = checkOf(options, position, check)
+  return { admin: site, check: checkFiles, problems, start, serving, stop }
+}
+
+/** What an admin API holds from its start to its stop. */
+interface Held {
+  readonly events: ResourceLease<EventLog>
+  readonly drains: ResourceLease<DrainIndex>
+  readonly zones: ResourceLease<RecordZoneIndex>
+  readonly file: ResourceLease<EventFile> | undefined
+}
+
+function acquire(c: SetupContext, options: AdminOptions): Held {
+  const { resources } = c
+  const events = resources.acquire(EventLog, '', () => new EventLog(c.clock))
+  return {
+    events,
+    drains: resources.acquire(DrainIndex, '', () => new DrainIndex()),
+    zones: resources.acquire(RecordZoneIndex, '', () => new RecordZoneIndex()),
+    file: openFile(c, options, events.item),
+  }
+}
+
+/** `check`: throws InputError if a file of the directive can't be used. */
+function checkOf(options: AdminOptions, position: Position, check: () => void): CheckHook {
+  return ({ isOffline, warn }) => {
     if (isOffline) return []
     const missing = options.events === undefined ? '' : checkDirectoryOf(options.events.path)
     if (missing !== '') warn(new InputError(position, `events: ${missing}`))
@@ -88,31 +140,6 @@ function serve(
       return [new InputError(position, error.message, error)]
     }
   }
-  const start = (): void => {
-    check()
-    isFirst = c.resources.find(EventLog, '') === undefined
-    events = c.resources.acquire(EventLog, '', () => new EventLog(c.clock))
-    drainIndex = c.resources.acquire(DrainIndex, '', () => new DrainIndex())
-    file = openFile(c, options, events.item)
-  }
-  const serving = (): void => {
-    loadedMs = c.clock.now()
-    if (file !== undefined) file.item.octetsMax = options.events!.octetsMax
-    if (blocks.isAnnounced) return
-    blocks.isAnnounced = true
-    const kind = isFirst ? 'start' : 'reload'
-    events?.item.add({ actor: { kind, name: c.corefile.path }, text: 'the Corefile is served' })
-  }
-  const stop = async (): Promise<void> => {
-    explanations.close()
-    const written = file?.item.written()
-    events?.release()
-    drainIndex?.release()
-    file?.release()
-    await written
-  }
-  const problems = () => problemsOf(address, tokens?.faults ?? [], file?.item)
-  return { admin: site, check: checkFiles, problems, start, serving, stop }
 }
 
 function problemsOf(

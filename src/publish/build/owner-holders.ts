@@ -21,6 +21,11 @@ export class OwnerHolders {
     this.#site = site
   }
 
+  /** `nameKey` of each owner. The list may change while it is read. */
+  keys(): Iterable<string> {
+    return this.#byOwner.keys()
+  }
+
   has(key: string): boolean {
     return this.#byOwner.has(key)
   }

@@ -144,6 +144,18 @@ export class RecordZone {
     return this.#sets(lowerNameKey(owner), owner, new Map(), [], report)
   }
 
+  /** `nameKey` of each name of a record. Names may be added and removed while it is read. */
+  ownerKeys(): Iterable<string> {
+    return this.#holders.keys()
+  }
+
+  /** Returns the types of the RRsets of a name, also of those whose endpoints are all out of service. */
+  typesOf(key: string): number[] {
+    const owner = Uint8Array.from(Buffer.from(key, 'latin1'))
+    const sets = this.#sets(key, owner, new Map(), [])
+    return sets.flatMap(({ type, endpoints }) => (endpoints.length > 0 ? [type] : []))
+  }
+
   /** True if the zone contains this object. */
   has(record: StoredRecord): boolean {
     const key = this.#isDerived(record)

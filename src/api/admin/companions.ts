@@ -1,0 +1,23 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AdminSite } from '../../plugin/admin.ts'
+
+/** What is served at an admin address beside the API. */
+export interface Companion {
+  /** Answers a request; false = the path is another's. */
+  answer(site: AdminSite, request: IncomingMessage, response: ServerResponse): boolean
+}
+
+/** An optional part, which only servers load that use it. */
+export interface OptionalCompanion {
+  readonly isOn: (site: AdminSite) => boolean
+  /** Rejects with InputError if files are missing. */
+  readonly open: () => Promise<Companion>
+}
+
+/** The folder of each can be deleted together with its line. */
+export const COMPANIONS: readonly OptionalCompanion[] = [
+  {
+    isOn: ({ console }) => console,
+    open: async () => (await import('../console/console.ts')).openConsole(),
+  },
+]
