@@ -17,6 +17,8 @@ import { FakeTimers, SetUp, setupError } from '../support/setup.ts'
 import { show, transaction } from '../support/transaction.ts'
 import { until } from '../support/until.ts'
 
+// Long: it loads large zones in many threads.
+
 /** A zone file with so many records that it has a snapshot. */
 const NAMES = Array.from({ length: 20_000 }, (_, i) => {
   return `n${i} 60 IN A 192.0.2.${i % 250} ; ${'x'.repeat(100)}\n`

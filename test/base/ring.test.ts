@@ -4,8 +4,9 @@ import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import t from 'tap'
 import { createRing, RingReader, RingWriter } from '../../src/base/ring.ts'
+import { runs } from '../support/runs.ts'
 
-const RUNS = { seed: 20261121, numRuns: 200 }
+const RUNS = { seed: 20261121, numRuns: runs(200) }
 
 /** Writes a record of `octets` octets, all of them `fill`; false: it was dropped. */
 function write(writer: RingWriter, tag: number, octets: number, fill: number): boolean {

@@ -5,6 +5,8 @@ import { check } from '../../src/cli/check.ts'
 import { recordOutput } from '../support/recorded-output.ts'
 import { root } from '../support/server.ts'
 
+// Long: it checks hundreds of Corefiles as the command does.
+
 /** What CoreDNS's binary does with Corefiles: `serve` them, or exit with an error. */
 interface Oracle {
   readonly coredns: string

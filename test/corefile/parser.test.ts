@@ -5,6 +5,7 @@ import t from 'tap'
 import { InputError } from '../../src/base/errors.ts'
 import { FILE_OCTETS_MAX } from '../../src/corefile/importer.ts'
 import { parseCorefile, type ServerBlock } from '../../src/corefile/parser.ts'
+import { runs } from '../support/runs.ts'
 
 const ENV = {
   PORT: '8080',
@@ -407,7 +408,7 @@ t.test('printing and parsing again changes nothing', async () => {
       const again = parse(print(once))
       if (JSON.stringify(shape(again)) !== JSON.stringify(shape(once))) throw new Error(print(once))
     }),
-    { seed: 3, numRuns: 500 },
+    { seed: 3, numRuns: runs(500) },
   )
 })
 
@@ -440,6 +441,6 @@ t.test('any soup of tokens parses or is refused with a place', async () => {
         if (!/^\/nonexistent\/Corefile:\d+ - /.test(error.message)) throw error
       }
     }),
-    { seed: 4, numRuns: 3000 },
+    { seed: 4, numRuns: runs(3000) },
   )
 })

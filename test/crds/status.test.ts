@@ -15,6 +15,7 @@ import { readCrd } from '../support/cluster.ts'
 import { AUTHORITATIVE, address, DelegationFixture, HOST } from '../support/delegation-fixture.ts'
 import { ToyCluster, ToyPeers } from '../support/operator-cluster.ts'
 import { at, dnsRecord, secret } from '../support/operator-objects.ts'
+import { runs } from '../support/runs.ts'
 import { FakeClock } from '../support/setup.ts'
 import { toyReconciler } from '../support/toy-reconciler.ts'
 import { misfitsOf, pathsOf, type Schema, watched, writtenPaths } from './schema.ts'
@@ -172,7 +173,7 @@ t.test('the schema has all that is written into the status of a DNSHealthCheckPr
       t.strictSame(misfitsOf(status, PROBE_STATUS), [])
       for (const path of writtenPaths(status)) written.add(path)
     }),
-    { seed: 1, numRuns: 200 },
+    { seed: 1, numRuns: runs(200) },
   )
   t.strictSame([...written].sort(), pathsOf(PROBE_STATUS).sort(), 'all of it')
 })

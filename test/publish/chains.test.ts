@@ -7,6 +7,7 @@ import { findOutTargets } from '../../src/health/drain/drained-targets.ts'
 import type { Contribution, Drop } from '../../src/publish/build/owner-set.ts'
 import { unpackRecord } from '../../src/records/pack.ts'
 import type { StoredRecord } from '../../src/records/record-source.ts'
+import { runs } from '../support/runs.ts'
 import { distribution } from './distribution.ts'
 import { added, type Given, record, zone } from './record-zone-stage.ts'
 
@@ -172,8 +173,8 @@ t.test('chains over several records give the answers of one record', async (t) =
     }
     if (drains.length + of('down').length > 1) impaired++
   })
-  fc.assert(property, { numRuns: 500, seed: 5 })
-  t.ok(impaired > 100, `${impaired}`)
+  fc.assert(property, { numRuns: runs(500), seed: 5 })
+  t.ok(impaired > runs(100), `${impaired}`)
 })
 
 t.test('a CNAME works while the name does that only other records have', async (t) => {
@@ -262,7 +263,7 @@ t.test('what is served depends on the records and their health, not on their his
     )
     assert.equal(records.out.drainedCount, fresh.records.out.drainedCount)
   })
-  fc.assert(property, { numRuns: 2000, seed: 7 })
+  fc.assert(property, { numRuns: runs(2000), seed: 7 })
 })
 
 t.test('long chains and loops over several records give the answers of one record', async (t) => {
@@ -306,8 +307,8 @@ t.test('long chains and loops over several records give the answers of one recor
       if (want.some(([, type]) => type === RRType.CNAME)) dead++
     },
   )
-  fc.assert(property, { numRuns: 1000, seed: 9 })
-  t.ok(dead > 100, `${dead}`)
+  fc.assert(property, { numRuns: runs(1000), seed: 9 })
+  t.ok(dead > runs(100), `${dead}`)
 })
 
 t.test('a chain over several records counts up to its sixteenth name', async (t) => {

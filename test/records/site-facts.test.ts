@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { printSiteFacts, type SiteFacts, scanSiteFacts } from '../../src/records/site-facts.ts'
+import { runs } from '../support/runs.ts'
 
 const SPEC = [
   { dnsName: 'k.example.com', recordType: 'A', targets: ['192.0.2.1'] },
@@ -46,7 +47,7 @@ t.test('facts survive printing; endpoints in spec are printed as indexes', async
     t.notMatch(printed, '2001:db8::1"]')
     t.equal(printSiteFacts(facts, SPEC, JSON.stringify), printed)
   })
-  fc.assert(property, { numRuns: 300 })
+  fc.assert(property, { numRuns: runs(300) })
 })
 
 t.test('facts of a changed record are not used, whatever the order of its fields', async (t) => {

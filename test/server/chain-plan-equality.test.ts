@@ -20,6 +20,7 @@ import { Nsid } from '../../src/plugins/nsid/nsid.ts'
 import { Prometheus } from '../../src/plugins/prometheus/prometheus.ts'
 import { ZoneSet } from '../../src/zone/lookup/zone-set.ts'
 import { lineBufferTo } from '../support/line-buffer.ts'
+import { runs } from '../support/runs.ts'
 import { wireQuery } from '../support/wire.ts'
 import { wire } from '../support/zone-names.ts'
 import { clock, elsewhere, inMemory, type Setting, start, ZONE } from './chain-plan-stage.ts'
@@ -326,10 +327,10 @@ for (const { name, ...setting } of settings) {
         )
       }
     }
-    fc.assert(fc.property(arbitraryPacket, check), { seed: 5, numRuns: 4000 })
-    t.ok(counts.answers > 200, `${counts.answers} of 4000 had an answer`)
+    fc.assert(fc.property(arbitraryPacket, check), { seed: 5, numRuns: runs(4000) })
+    t.ok(counts.answers > runs(200), `${counts.answers} of ${runs(4000)} had an answer`)
     t.same(planned.logged, whole.logged)
-    t.equal(planned.logged.length > 1000, name.startsWith('logged'))
+    t.equal(planned.logged.length > runs(1000), name.startsWith('logged'))
     const counted = (slots: CounterSlots): unknown[] => {
       const all: unknown[] = []
       slots.forEach((counts, labels) => {

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { StoredRecord } from '../../src/records/record-source.ts'
 import { HostClaims } from '../../src/sources/host-claims.ts'
+import { runs } from '../support/runs.ts'
 import { record, Stage } from './records-with-rights.ts'
 
 const HOSTS = ['@', 'a', 'b.a', 'c.b.a', '*.a', 'd', '*', '_c', '_c.a']
@@ -67,7 +68,7 @@ t.test('any order of changes gives the same names', async () => {
         if (loaded !== wanted) throw new Error(`at the start ${loaded}\nnot ${wanted}`)
       }
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   )
 })
 
@@ -84,7 +85,7 @@ t.test('a name has one namespace', async () => {
         }
       }
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })
 

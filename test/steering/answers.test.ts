@@ -13,6 +13,7 @@ import { orderSticky } from '../../src/steering/sticky-order.ts'
 import { isEncodedSteering } from '../../src/steering/verify-encoded.ts'
 import { Choice } from '../../src/zone/image/types.ts'
 import { chiSquare } from '../support/chi-square.ts'
+import { runs } from '../support/runs.ts'
 import { wire } from '../support/zone-names.ts'
 import { CLIENTS, candidates, choice, choose, createTable, response } from './stage.ts'
 
@@ -181,7 +182,7 @@ t.test('an answer has up to that many endpoints, each once, and no standby besid
       return got.join() === rdata.join() && chosen.ttlSeconds === ttlSeconds
     },
   )
-  fc.assert(property, { numRuns: 3000, seed: 32 })
+  fc.assert(property, { numRuns: runs(3000), seed: 32 })
   t.end()
 })
 

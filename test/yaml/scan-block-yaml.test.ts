@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { parseDocument } from 'yaml'
 import { scanBlockYaml } from '../../src/yaml/scan-block-yaml.ts'
+import { runs } from '../support/runs.ts'
 
 /** What the complete parser says, or undefined where it finds an error. */
 function reference(text: string): unknown {
@@ -264,7 +265,7 @@ function agrees(text: string): boolean {
 }
 
 t.test('never differs from the complete parser on random text', (t) => {
-  fc.assert(fc.property(SOUP, agrees), { seed: 2026, numRuns: 20000 })
+  fc.assert(fc.property(SOUP, agrees), { seed: 2026, numRuns: runs(20000) })
   t.end()
 })
 
@@ -325,8 +326,8 @@ t.test('never differs from the complete parser on random flow collections', (t) 
     if (scanBlockYaml(text) !== undefined) understood++
     return agrees(text)
   })
-  fc.assert(property, { seed: 30, numRuns: 20_000 })
-  t.ok(understood > 1000, `understood ${understood}: the property must not be empty`)
+  fc.assert(property, { seed: 30, numRuns: runs(20_000) })
+  t.ok(understood > runs(1000), `understood ${understood}: the property must not be empty`)
   t.end()
 })
 
@@ -339,7 +340,7 @@ t.test('never differs from the complete parser on random block documents', (t) =
     if (scanBlockYaml(text) !== undefined) understood++
     return agrees(text)
   })
-  fc.assert(property, { seed: 11, numRuns: 1500 })
+  fc.assert(property, { seed: 11, numRuns: runs(1500) })
   t.ok(
     understood > count / 10,
     `understood ${understood} of ${count}: the property must not be empty`,

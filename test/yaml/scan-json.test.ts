@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { parseDocument } from 'yaml'
 import { scanJson } from '../../src/yaml/scan-json.ts'
+import { runs } from '../support/runs.ts'
 
 /** What the complete parser says, as JSON; '' where it finds an error. */
 function reference(text: string): string {
@@ -85,7 +86,7 @@ t.test('never differs from the complete parser', (t) => {
     understood++
     return JSON.stringify(got) === reference(text)
   })
-  fc.assert(property, { seed: 2026, numRuns: 4000 })
+  fc.assert(property, { seed: 2026, numRuns: runs(4000) })
   t.ok(understood > count / 3, `understood ${understood} of ${count}: it must not be empty`)
   t.end()
 })

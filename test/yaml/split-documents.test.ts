@@ -12,6 +12,7 @@ import {
   type DocumentRange,
   DocumentSplitter,
 } from '../../src/yaml/split-documents.ts'
+import { runs } from '../support/runs.ts'
 
 const PIECE = fc.constantFrom(
   ...[
@@ -66,8 +67,8 @@ t.test('a stream read document by document is the stream read at once', (t) => {
     const filled = (values: readonly unknown[]) => JSON.stringify(values.filter((v) => v !== null))
     return filled(split) === filled(whole)
   })
-  fc.assert(property, { seed: 17, numRuns: 3000 })
-  t.ok(compared > 500, `compared ${compared}`)
+  fc.assert(property, { seed: 17, numRuns: runs(3000) })
+  t.ok(compared > runs(500), `compared ${compared}`)
   t.end()
 })
 

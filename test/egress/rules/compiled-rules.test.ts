@@ -6,6 +6,7 @@ import { CompiledRules } from '../../../src/egress/rules/compiled-rules.ts'
 import { type Connection, includesPort } from '../../../src/egress/rules/connection.ts'
 import type { PortProtocol } from '../../../src/egress/rules/port-range.ts'
 import type { EgressRule, TierList } from '../../../src/egress/rules/rule.ts'
+import { runs } from '../../support/runs.ts'
 import { type AddressName, decisionOf, selectsName } from '../decide-connection.ts'
 import { matched, nameOf, type RuleTexts, rule, selectorOf } from '../egress-rules.ts'
 
@@ -231,7 +232,7 @@ t.test('networks and allowances together decide as the reference does', async ()
         return true
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   )
 })
 
@@ -247,7 +248,7 @@ t.test('an open connection is decided as the reference does', async () => {
         return compiled.accepts(connection, places) === isAllowed
       })
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   )
 })
 

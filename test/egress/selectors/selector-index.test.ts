@@ -6,6 +6,7 @@ import {
   type IndexedSelector,
   SelectorIndex,
 } from '../../../src/egress/selectors/selector-index.ts'
+import { runs } from '../../support/runs.ts'
 import { question } from '../../support/zone-names.ts'
 
 function scan(text: string, dialect: Dialect): Selector {
@@ -89,7 +90,7 @@ function selectsAsNaively(some: readonly Dialect[]): void {
         return index.selects(query) === index.find(query, [])
       })
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   )
 }
 

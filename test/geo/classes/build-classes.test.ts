@@ -10,8 +10,9 @@ import type { Database } from '../../../src/geo/mmdb/database.ts'
 import { isMapped, type Net, NetTable, scanNet } from '../../../src/geo/net.ts'
 import { distanceKm, scanPoint } from '../../../src/geo/point.ts'
 import { cityEntry, type MmdbValue, openMmdb } from '../../support/mmdb.ts'
+import { runs } from '../../support/runs.ts'
 
-const RUNS = { seed: 20261121, numRuns: 150 }
+const RUNS = { seed: 20261121, numRuns: runs(150) }
 
 /** Few bits, so that random prefixes and random addresses meet. */
 const OCTETS = [0, 1, 64, 127, 128, 192, 255]

@@ -3,6 +3,7 @@ import t from 'tap'
 import { isSameDrain } from '../../../src/health/drain/drain.ts'
 import { DRAINS_MAX, printDrainLine, scanDrains } from '../../../src/health/drain/drain-text.ts'
 import { scanDrainSelector } from '../../../src/health/drain/selector.ts'
+import { runs } from '../../support/runs.ts'
 
 t.test('a file written by hand', async (t) => {
   const text = [
@@ -109,5 +110,5 @@ t.test('every drain is read back as it was', async () => {
     const { drains, faults } = scanDrains(printDrainLine(drain), 'drains')
     return faults.length === 0 && drains.length === 1 && isSameDrain(drains[0]!.drain, drain)
   })
-  fc.assert(property, { seed: 1, numRuns: 1000 })
+  fc.assert(property, { seed: 1, numRuns: runs(1000) })
 })

@@ -11,6 +11,7 @@ import {
   HOST,
 } from '../../support/delegation-fixture.ts'
 import { at } from '../../support/operator-objects.ts'
+import { runs } from '../../support/runs.ts'
 import { DelegationSimulation, type SimulatedSite } from '../delegation-simulation.ts'
 
 const SITES = 'sextant.io/sites'
@@ -419,5 +420,5 @@ t.test('what is served depends on the records and their health only', async (t) 
       'nothing was missing',
     )
   })
-  await fc.assert(property, { numRuns: 100 })
+  await fc.assert(property, { numRuns: runs(100) })
 })

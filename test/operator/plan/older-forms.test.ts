@@ -9,6 +9,7 @@ import { unpackRecord } from '../../../src/records/pack.ts'
 import { printTarget } from '../../../src/records/print-endpoint.ts'
 import { record, zone } from '../../publish/record-zone-stage.ts'
 import { peerTextOf } from '../../support/peer-text.ts'
+import { runs } from '../../support/runs.ts'
 import { TestHealth } from '../../support/test-health.ts'
 
 /*
@@ -140,6 +141,6 @@ t.test('programs that know no health get what a nameserver serves', async (t) =>
       throw new Error(`${what}: ${JSON.stringify(form)}, not ${JSON.stringify(answers)}`)
     }
   })
-  fc.assert(property, { numRuns: 500 })
+  fc.assert(property, { numRuns: runs(500) })
   t.pass()
 })

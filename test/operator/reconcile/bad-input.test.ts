@@ -31,6 +31,8 @@ import { answerOf, ScriptedServer } from '../../support/scripted-server.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 import { TestHealth } from '../../support/test-health.ts'
 
+// Long: each row is more than a minute of a site.
+
 const HOST = 'k.example.com'
 const [OURS, EAST, WEST] = ['192.0.2.1', '192.0.2.2', '192.0.2.3']
 const SITE = 'here'

@@ -5,6 +5,7 @@ import type { ApiObject } from '../../../src/kube/api.ts'
 import { ClusterServer } from '../../support/cluster-server.ts'
 import { dnsRecord } from '../../support/operator-objects.ts'
 import type { PeerText } from '../../support/peer-text.ts'
+import { runs } from '../../support/runs.ts'
 import { EAST, OperatorFixture, WEST } from './stage.ts'
 
 /*
@@ -80,7 +81,7 @@ t.test('no change of health is a conflict while nameservers of a site converge',
       await check()
     }
   })
-  await fc.assert(property, { numRuns: 200 })
+  await fc.assert(property, { numRuns: runs(200) })
   t.pass()
 })
 

@@ -3,6 +3,7 @@ import t from 'tap'
 import { ApiError } from '../../../src/kube/api.ts'
 import { AUTHORITATIVE, address, HOST } from '../../support/delegation-fixture.ts'
 import { dnsRecord, secret } from '../../support/operator-objects.ts'
+import { runs } from '../../support/runs.ts'
 import {
   DelegationSimulation,
   REMOVAL_TIMEOUT_MS,
@@ -268,6 +269,6 @@ t.test('whatever happens in which order, all primaries serve what there is', asy
         }
       }
     }),
-    { seed: 20_260_301, numRuns: 150 },
+    { seed: 20_260_301, numRuns: runs(150) },
   )
 })

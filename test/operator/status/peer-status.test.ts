@@ -6,6 +6,7 @@ import { printPeers, scanPeers } from '../../../src/operator/status/peer-status.
 import type { Generation, PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
 import { recordFields } from '../../peering/samples.ts'
 import { peerEndpoint } from '../../support/operator-cluster.ts'
+import { runs } from '../../support/runs.ts'
 import { FakeClock } from '../../support/setup.ts'
 
 const START_MS = Date.parse('2026-03-01T12:00:00Z')
@@ -113,7 +114,7 @@ t.test('the states of peers survive a restart, and are written unchanged after i
       t.strictSame(scanned, known)
       t.strictSame(printPeers([...known.keys()], scanned, WHOLE), printed)
     }),
-    { numRuns: 200, seed: 4 },
+    { numRuns: runs(200), seed: 4 },
   )
 })
 

@@ -11,6 +11,7 @@ import {
 import type { PeerEndpoint, SiteState } from '../../../src/peering/peer-endpoint.ts'
 import { PEER_ENDPOINTS_MAX } from '../../../src/peering/read-v2.ts'
 import { composePeerEndpoint } from '../../../src/peering/v2-codec.ts'
+import { runs } from '../../support/runs.ts'
 import { FakeClock } from '../../support/setup.ts'
 import { HOST, recordFields, shared } from '../samples.ts'
 
@@ -107,7 +108,7 @@ t.test('endpoints of peers is read as it was, by a process with other clocks', a
       const moved = isNew ? askedOf(sites, movedMs) : hostsOf(asked, movedMs)
       t.strictSame([...found.hosts], [...moved])
     }),
-    { numRuns: 100, seed: 7 },
+    { numRuns: runs(100), seed: 7 },
   )
 })
 

@@ -16,9 +16,10 @@ import type { Endpoint } from '../../../src/records/dns-record.ts'
 import { printSteered } from '../../../src/records/print-endpoint.ts'
 import { composeStrings } from '../../../src/records/validate/target.ts'
 import { targetsOf } from '../../support/peer-text.ts'
+import { runs } from '../../support/runs.ts'
 import { HOST, share, shared } from '../samples.ts'
 
-const RUNS = { seed: 4, numRuns: 300 }
+const RUNS = { seed: 4, numRuns: runs(300) }
 
 const parts: fc.Arbitrary<readonly Part[]> = fc.array(
   fc

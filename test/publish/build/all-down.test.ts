@@ -7,6 +7,7 @@ import type { StoredRecord } from '../../../src/records/record-source.ts'
 import { VersionView } from '../../../src/xfr/journal/version-view.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
 import { ZoneAnswerer } from '../../../src/zone/lookup/answer.ts'
+import { runs } from '../../support/runs.ts'
 import { question } from '../../support/zone-names.ts'
 import { printView } from '../../support/zone-version.ts'
 import { APEX, added, type Given, record, zone } from '../record-zone-stage.ts'
@@ -292,7 +293,7 @@ t.test('a closed name exists: its answer is NODATA, never NXDOMAIN', async (t) =
     image.publish()
     t.equal(image.stats.names, 1)
   })
-  fc.assert(property, { numRuns: 200, seed: 3 })
+  fc.assert(property, { numRuns: runs(200), seed: 3 })
 })
 
 /** The state of the record that answers for a name; '' = none does. */

@@ -20,6 +20,7 @@ import { FIRST_COUNTER } from '../../../src/steering/outcome-counters.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
 import { ZoneAnswerer } from '../../../src/zone/lookup/answer.ts'
 import { CLIENTS, createTable } from '../../steering/stage.ts'
+import { runs } from '../../support/runs.ts'
 import { TestHealth } from '../../support/test-health.ts'
 import { question, wire } from '../../support/zone-names.ts'
 import { APEX, type Given, record } from '../record-zone-stage.ts'
@@ -490,6 +491,6 @@ t.test('the counts are those of the answers, in every thread and after every edi
       counted += answers
     }
   })
-  await fc.assert(property, { numRuns: 250, seed: 20261124 })
-  t.ok(counted > 1000, `${counted} answers`)
+  await fc.assert(property, { numRuns: runs(250), seed: 20261124 })
+  t.ok(counted > runs(1000), `${counted} answers`)
 })

@@ -6,6 +6,8 @@ import { writeInThread } from '../../../src/zone/snapshot/write-in-thread.ts'
 import { wire } from '../../support/zone-names.ts'
 import { printImage } from './zone-digest.ts'
 
+// Long: it changes a zone while threads write it.
+
 const NAMES = 3000
 
 t.test('changes while another thread writes are not in the file, not even in part', async (t) => {

@@ -11,6 +11,7 @@ import { fillImage } from '../../../src/zone/zonefile/fill.ts'
 import { loadImage } from '../../../src/zone/zonefile/image-load.ts'
 import { loadZone } from '../../../src/zone/zonefile/load.ts'
 import { ZoneScanner } from '../../../src/zone/zonefile/scanner.ts'
+import { runs } from '../../support/runs.ts'
 
 const apex = lowerName(scanName('z.example.')!)
 const HEAD = '$TTL 60\n@ SOA ns host 7 2 3 4 5\n@ NS ns\n'
@@ -88,8 +89,8 @@ t.test('a zone is loaded straight into the image as by way of all its records', 
     const isSame = JSON.stringify([said, image.zones]) === JSON.stringify([wanted, zones])
     return isSame && Buffer.from(image.buffer).equals(Buffer.from(want.finish()))
   })
-  fc.assert(property, { seed: 3, numRuns: 500 })
-  t.ok(plainCount > 50, `${plainCount}`)
+  fc.assert(property, { seed: 3, numRuns: runs(500) })
+  t.ok(plainCount > runs(50), `${plainCount}`)
 })
 
 const MEMORY_MAX = 6 * 2 ** 20

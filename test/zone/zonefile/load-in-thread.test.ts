@@ -9,6 +9,8 @@ import { type ImageLoad, loadImage } from '../../../src/zone/zonefile/image-load
 import { loadWithoutPause } from '../../../src/zone/zonefile/load-in-thread.ts'
 import { printView } from '../../support/zone-version.ts'
 
+// Long: it starts many threads.
+
 const apex = scanName('example.org.')!
 const HEAD = '@ 60 SOA ns host 7 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\n'
 const MANY = Array.from({ length: 300 }, (_, i) => `host${i} 60 A 192.0.2.${i % 256}\n`).join('')

@@ -10,6 +10,7 @@ import { type ImageJob, loadImage } from '../../../src/zone/zonefile/image-load.
 import { loadLog } from '../../../src/zone/zonefile/load.ts'
 import { loadWithoutPause } from '../../../src/zone/zonefile/load-in-thread.ts'
 import { RecordLog, readLog } from '../../../src/zone/zonefile/record-log.ts'
+import { runs } from '../../support/runs.ts'
 
 const zone = lowerName(scanName('z.example.')!)
 
@@ -65,7 +66,7 @@ t.test('a log returns its records, in its order', async () => {
     runWhole(readLog(log, { add }))
     return got.join() === given.map((one, i) => show(one, i + 1)).join()
   })
-  fc.assert(property, { seed: 1, numRuns: 200 })
+  fc.assert(property, { seed: 1, numRuns: runs(200) })
 })
 
 t.test('a writer continues an image that was filled from a log', async () => {
@@ -90,7 +91,7 @@ t.test('a writer continues an image that was filled from a log', async () => {
     })
     return load.serial === 7 && states[0] === states[1]
   })
-  fc.assert(property, { seed: 1, numRuns: 100 })
+  fc.assert(property, { seed: 1, numRuns: runs(100) })
 })
 
 t.test('a thread loads a log as the caller does', async (t) => {

@@ -10,6 +10,7 @@ import type { Connection } from '../../../../src/egress/rules/connection.ts'
 import type { EgressRule, TierList } from '../../../../src/egress/rules/rule.ts'
 import { printPeers } from '../../../../src/egress/sinks/nft/address-spans.ts'
 import { type Profile, profileOf, rulesDigest } from '../../../../src/egress/sinks/nft/profile.ts'
+import { runs } from '../../../support/runs.ts'
 import { decisionOf } from '../../decide-connection.ts'
 import { peerOf, rule } from '../../egress-rules.ts'
 
@@ -109,7 +110,7 @@ t.test('the chains decide as the reference does', async () => {
         return others.every((one) => run(profile, one) === decisionOf(lists, one, []))
       })
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   )
 })
 

@@ -14,6 +14,7 @@ import { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from '../../../../src/plug
 import { Log, type LogRule } from '../../../../src/plugins/log/log.ts'
 import { ZoneSet } from '../../../../src/zone/lookup/zone-set.ts'
 import { lineBufferTo } from '../../../support/line-buffer.ts'
+import { runs } from '../../../support/runs.ts'
 import { answering, refill, transaction } from '../../../support/transaction.ts'
 
 /* Lines that were sent to another thread as entries, compared field by field with a printer of strings. */
@@ -225,7 +226,7 @@ t.test('entries of any query print as its fields do, in any format', async () =>
         throw new Error(`${there.join('\n')}\nis not\n${want.join('\n')}`)
       }
     }),
-    { seed: 7, numRuns: 250 },
+    { seed: 7, numRuns: runs(250) },
   )
 })
 

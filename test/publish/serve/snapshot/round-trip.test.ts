@@ -24,6 +24,7 @@ import { Choice } from '../../../../src/zone/image/types.ts'
 import { ZoneImage } from '../../../../src/zone/image/writer.ts'
 import { ZoneAnswerer } from '../../../../src/zone/lookup/answer.ts'
 import { writeSnapshot } from '../../../../src/zone/snapshot/write.ts'
+import { runs } from '../../../support/runs.ts'
 import { FakeTimers } from '../../../support/setup.ts'
 import { question, wire } from '../../../support/zone-names.ts'
 
@@ -176,8 +177,8 @@ t.test('after a restart every answer is what it was, and then follows the record
     )
     t.equal(next.image.stats.names, fresh.image.stats.names)
   })
-  await fc.assert(property, { numRuns: 100, seed: 4 })
-  t.ok(steered > 200, `${steered} policies`)
+  await fc.assert(property, { numRuns: runs(100), seed: 4 })
+  t.ok(steered > runs(200), `${steered} policies`)
 })
 
 t.test('the same records again change nothing', (t) => {
@@ -274,13 +275,13 @@ t.test('facts come back, or not at all', (t) => {
     const scanned = scanFacts(JSON.stringify(json))
     if (scanned !== undefined) throw new Error(JSON.stringify(json))
   })
-  fc.assert(property, { numRuns: 300, seed: 1 })
+  fc.assert(property, { numRuns: runs(300), seed: 1 })
   t.end()
 })
 
 t.test('steering words of another make are found out', (t) => {
   const random = new Random(8)
-  for (const one of fc.sample(set, { numRuns: 200, seed: 6 })) {
+  for (const one of fc.sample(set, { numRuns: runs(200), seed: 6 })) {
     const table = createTable()
     const isCounted = random.below(2) === 0
     const counters = isCounted ? { assign: () => random.below(9) } : undefined
