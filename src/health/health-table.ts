@@ -58,7 +58,7 @@ export interface HealthLoans {
 export interface HealthTableOptions extends Omit<DrainColumnOptions, 'onChange'> {
   /** What is found of the addresses of one record counts for others, too; missing = it does not. */
   readonly loans?: HealthLoans | undefined
-  /** What is found of our own records, and of records of other sites. No key is in two of them. */
+  /** What is found of our own records, and of records of other sites. Down in one of them is down. */
   readonly found: readonly AddressHealth[]
   readonly onClose?: (() => void) | undefined
 }
@@ -172,21 +172,23 @@ export class HealthTable implements HealthView {
 
   #healthOf(key: string): RecordHealth {
     const own = this.#foundOf(key)
-    let down: Set<string> | undefined
-    for (const lender of this.#loans?.lendersOf(key) ?? []) {
-      for (const address of this.#foundOf(lender).down) {
-        down ??= new Set(own.down)
-        down.add(address)
-      }
-    }
-    return down === undefined ? own : { ...own, down: [...down].sort() }
+    const lenders = [...(this.#loans?.lendersOf(key) ?? [])]
+    const lent = lenders.flatMap((lender) => this.#foundOf(lender).down)
+    return lent.length === 0 ? own : { ...own, down: unite(own.down, lent) }
   }
 
   #foundOf(key: string): RecordHealth {
-    for (const found of this.#found) {
-      const health = found.healthOf(key)
-      if (health !== UNKNOWN_HEALTH) return health
+    let health = UNKNOWN_HEALTH
+    for (const one of this.#found) {
+      const found = one.healthOf(key)
+      if (found === UNKNOWN_HEALTH) continue
+      const isFirst = health === UNKNOWN_HEALTH
+      health = isFirst ? found : { ...health, down: unite(health.down, found.down) }
     }
-    return UNKNOWN_HEALTH
+    return health
   }
+}
+
+function unite(a: readonly string[], b: readonly string[]): readonly string[] {
+  return b.length === 0 ? a : [...new Set([...a, ...b])].sort()
 }

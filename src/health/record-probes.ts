@@ -36,6 +36,11 @@ export function findLeaves(endpoints: readonly Endpoint[]): readonly Leaf[] {
   return addresses.map((address) => ({ address, probeAt: leaves.get(address) }))
 }
 
+/** As `findLeaves`, for the addresses that ALIAS endpoints stand for. */
+export function findAliasLeaves(endpoints: readonly Endpoint[]): readonly Leaf[] {
+  return findLeaves(endpoints.filter(({ aliasOf }) => aliasOf !== undefined))
+}
+
 /** Prints a target that is probed; '' = it is not. */
 function printLeaf(type: number, target: Uint8Array, owners: ReadonlySet<string>): string {
   if (type === RRType.A) return printAddress(target, 1)
@@ -51,15 +56,6 @@ export function probeName(recordName: string, leaf: string): string {
   if (name.length <= NAME_CHARACTERS_MAX) return name
   const digest = createHash('sha256').update(name).digest('hex').slice(0, DIGEST_CHARACTERS)
   return `${name.slice(0, NAME_CHARACTERS_MAX - DIGEST_CHARACTERS - 1).replace(/[.-]+$/, '')}-${digest}`
-}
-
-/** Returns the probes that a record requests by its own health check. */
-export function probesOfRecord(
-  place: { readonly namespace: string; readonly name: string },
-  record: Pick<DnsRecord, 'rootHost' | 'endpoints'>,
-  check: HealthCheck,
-): readonly Probe[] {
-  return findLeaves(record.endpoints).map((leaf) => probeOfLeaf(place, record, check, leaf))
 }
 
 /** Returns the probe of one target with the health check of a record. */

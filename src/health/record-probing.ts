@@ -5,10 +5,15 @@ import { guarding } from '../base/telemetry/guard.ts'
 import type { Logger } from '../base/telemetry/log.ts'
 import type { ProblemGroup } from '../base/telemetry/problems.ts'
 import type { Timers } from '../base/timers.ts'
-import { type HealthProbe, recordKey } from '../records/dns-record.ts'
+import { type DnsRecord, type HealthProbe, recordKey } from '../records/dns-record.ts'
 import type { ProbeAt } from '../records/health-check.ts'
 import { isChecked, unpackRecord } from '../records/pack.ts'
-import type { ProbeSource, RecordChange, RecordSource } from '../records/record-source.ts'
+import type {
+  ProbeSource,
+  RecordChange,
+  RecordSource,
+  StoredRecord,
+} from '../records/record-source.ts'
 import type { AddressHealth } from './address-health.ts'
 import { Findings } from './findings.ts'
 import {
@@ -21,20 +26,35 @@ import type { Probe, Prober } from './probes/probe.ts'
 import { type ProbeResult, ProbeRunner } from './probes/probe-runner.ts'
 import type { ProbeState } from './probes/probe-state.ts'
 import { PROBE_STATES, printStates } from './probes/state-text.ts'
-import { placeOfResource, probeOfLeaf, probeOfResource, probesOfRecord } from './record-probes.ts'
+import {
+  findLeaves,
+  type Leaf,
+  placeOfResource,
+  probeOfLeaf,
+  probeOfResource,
+} from './record-probes.ts'
 
 /** Results within this time are published as one change. */
 const GATHER_MS = 50
 /** Maximum number of changes per batch that are logged one by one. */
 const LOGGED_MAX = 20
 
+/** Returns what of a record is probed with its health check. */
+export type ProbedLeaves = (
+  record: StoredRecord,
+  content: Pick<DnsRecord, 'endpoints'>,
+) => readonly Leaf[]
+
 export interface RecordProbingOptions {
-  /** Publishes `health` after each change of records. */
   readonly records: Pick<RecordSource, 'records' | 'find' | 'subscribe'>
   readonly source: ProbeSource
   /** The table that receives the results. */
   readonly health: AddressHealth
   readonly probe: Prober
+  /** Missing = all that the health check covers. */
+  readonly leavesOf?: ProbedLeaves | undefined
+  /** Maximum number of probes with the health checks of records; missing = no limit. */
+  readonly probesMax?: number | undefined
   /** Absolute path of the file that stores states; '' = none. */
   readonly file: string
   readonly log: Logger
@@ -77,7 +97,7 @@ export class RecordProbing {
   /** Addresses of peers to probe, and ids of the probes of such addresses. */
   readonly #observedAddresses = new ObservedAddresses()
   readonly #observedIds = new Set<string>()
-  #isObservedFull = false
+  #isFull = false
   #changesLogged = 0
   #isClosed = false
   #cancelReport: (() => void) | undefined
@@ -170,7 +190,9 @@ export class RecordProbing {
       // Most records have no probes.
       const isConcerned = [before, after].some((record) => record && isChecked(record.packed))
       const key = (before ?? after)!.key
-      if (isConcerned || this.#resources.has(key)) this.#probeRecord(key)
+      if (!isConcerned && !this.#resources.has(key)) continue
+      this.#probeRecord(key)
+      this.#publishSoon()
     }
   }
 
@@ -260,9 +282,9 @@ export class RecordProbing {
     if (content === undefined) return wanted
     const [namespace = '', name = ''] = key.split('/')
     const place = { namespace, name }
-    for (const probe of probesOfRecord(place, content, content.healthCheck!)) {
-      if (!decided.has(probe.address)) this.#want(probe, key, wanted)
-      decided.add(probe.address)
+    for (const leaf of this.#leavesFor(record, content, decided, wanted.size)) {
+      this.#want(probeOfLeaf(place, content, content.healthCheck!, leaf), key, wanted)
+      decided.add(leaf.address)
     }
     for (const id of wanted.keys()) this.#observedIds.delete(id)
     for (const leaf of this.#observedAddresses.of(key)) {
@@ -274,16 +296,32 @@ export class RecordProbing {
     return wanted
   }
 
+  /** Returns what is probed with the health check of a record, beside `decided`: `count` addresses. */
+  #leavesFor(
+    record: StoredRecord,
+    content: Pick<DnsRecord, 'endpoints'>,
+    decided: ReadonlySet<string>,
+    count: number,
+  ): readonly Leaf[] {
+    const { leavesOf, probesMax = Number.POSITIVE_INFINITY } = this.#options
+    const covered = leavesOf?.(record, content) ?? findLeaves(content.endpoints)
+    const leaves = covered.filter(({ address }) => !decided.has(address))
+    const before = this.#idsByRecord.get(record.key)?.size ?? 0
+    const room = Math.max(0, probesMax - (this.#recordById.size - before + count))
+    if (leaves.length > room) this.#warnFull(`probe: more than ${probesMax} addresses`)
+    return leaves.slice(0, room)
+  }
+
   #hasRoomToObserve(id: string): boolean {
     if (this.#observedIds.has(id) || this.#observedIds.size < OBSERVED_ADDRESSES_MAX) return true
-    const { log } = this.#options
-    if (!this.#isObservedFull)
-      log.warning(
-        `probe-peers: more than ${OBSERVED_ADDRESSES_MAX} addresses; the rest is not probed`,
-        'probe-peers-limit',
-      )
-    this.#isObservedFull = true
+    this.#warnFull(`probe-peers: more than ${OBSERVED_ADDRESSES_MAX} addresses`)
     return false
+  }
+
+  #warnFull(text: string): void {
+    const { log } = this.#options
+    if (!this.#isFull) log.warning(`${text}; the rest is not probed`, 'probes-limit')
+    this.#isFull = true
   }
 
   /**

@@ -110,7 +110,8 @@ export class HostMerge {
     const settled = quorum.settle(this.#quorumHost(host.text, gathered))
     const { endpoints, leftOut } = chooseEndpoints(gathered.own, gathered.siteStates)
     const zoneLabel = mine.find(({ content }) => content.zoneLabel !== '')?.content.zoneLabel ?? ''
-    const built = buildSiteRecords(host.text, endpoints, zoneLabel, host.given)
+    const check = checkedOf(mine)[0]?.content.healthCheck
+    const built = buildSiteRecords(host.text, endpoints, zoneLabel, host.given, check)
     const unserved = leftOut.map((one) => describeLeftOut(host.text, one))
     const others = built.map(({ record }) => record)
     const nowMs = clock.monotonic()

@@ -1,4 +1,6 @@
-import type { DnsRecord } from '../records/dns-record.ts'
+import { RRType } from '../dns/iana/types.ts'
+import { ALIAS_TYPE, type DnsRecord, type Endpoint } from '../records/dns-record.ts'
+import type { HealthCheck } from '../records/health-check.ts'
 import { packRecord } from '../records/pack.ts'
 import { isSameOrigin, type RecordOrigin, StoredRecord } from '../records/record-source.ts'
 import { scanHost } from '../records/validate/names.ts'
@@ -15,13 +17,14 @@ export interface SiteRecord {
 
 /**
  * Returns the records that other sites have of a host: one for each site and record of that site. `host`: without `*.`.
- * `known`: the records before; an unchanged one is the same object.
+ * `known`: the records before; an unchanged one is the same object. `check`: of our own record of the host.
  */
 export function buildSiteRecords(
   host: string,
   endpoints: readonly PeerEndpoint[],
   zoneLabel: string,
   known: RecordSet,
+  check?: HealthCheck,
 ): readonly SiteRecord[] {
   return [...groupBy(endpoints, (one) => one.site)].flatMap(([site, ofSite]) => {
     const groups = [...groupBy(ofSite, recordOf)].sort(([a], [b]) => (a < b ? -1 : 1))
@@ -29,7 +32,7 @@ export function buildSiteRecords(
       const name = siteRecordName(host, site, i)
       const { recordId: id = '' } = members[0]!
       const isUndated = members.some((one) => one.isUndated === true)
-      const record = compose({ name, host, zoneLabel }, members)
+      const record = compose({ name, host, zoneLabel, check }, members)
       const origin = { site, id, ...(isUndated && { isUndated }) }
       return { record: reuse(record, origin, known), endpoints: members }
     })
@@ -46,8 +49,15 @@ function siteRecordName(host: string, site: string, index: number): string {
   return `${host}@${site}${index === 0 ? '' : `~${index + 1}`}`
 }
 
+interface Described {
+  readonly name: string
+  readonly host: string
+  readonly zoneLabel: string
+  readonly check: HealthCheck | undefined
+}
+
 function compose(
-  { name, host, zoneLabel }: { name: string; host: string; zoneLabel: string },
+  { name, host, zoneLabel, check }: Described,
   members: readonly PeerEndpoint[],
 ): DnsRecord {
   const { createdSeconds = 0, settings } = members[0]!
@@ -62,7 +72,14 @@ function compose(
     // The quorum decides where addresses of peers are probed.
     endpoints: members.map(({ endpoint }) => ({ ...endpoint, probeAt: undefined })),
     settings,
+    // The quorum decides about other addresses.
+    healthCheck: members.some(({ endpoint }) => mayBeAlias(endpoint)) ? check : undefined,
   }
+}
+
+/** True for an ALIAS, and for a CNAME, which acts as one at an apex. */
+function mayBeAlias({ type }: Endpoint): boolean {
+  return type === ALIAS_TYPE || type === RRType.CNAME
 }
 
 function reuse(record: DnsRecord, origin: RecordOrigin, known: RecordSet): StoredRecord {

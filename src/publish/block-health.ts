@@ -23,10 +23,11 @@ import type { RecordProbing } from '../health/record-probing.ts'
 import { acquireShifts } from '../health/shift/acquire-shifts.ts'
 import type { Shifts } from '../health/shift/shifts.ts'
 import type { SlowStart } from '../health/slow-start.ts'
-import type { ProbeSource, RecordSource, StoredRecord } from '../records/record-source.ts'
+import type { RecordSource, StoredRecord } from '../records/record-source.ts'
 import type { FollowedSource } from '../sources/source.ts'
 import { type HealthOptions, type KeptFile, printProbing } from './health-options.ts'
 import type { GroupOptions } from './options.ts'
+import type { ProbedRecords } from './probed-records.ts'
 
 /** Maximum of addresses, drains and shifts each that the ready page lists. */
 export const NAMED_MAX = 3
@@ -56,23 +57,16 @@ export const NO_HEALTH_NOTES: HealthNotes = {
   problemGroups: () => [],
 }
 
-/** The records of a source with the addresses of ALIAS endpoints. `key`: equal for equal ones. */
-interface ProbedAliases {
-  readonly open: () => Pick<RecordSource, 'records' | 'find' | 'subscribe'>
-  readonly key: string
-}
-
-/** Probes the records of a source if `probe` is set. */
+/** Probes records of a source if `probe` is set. */
 export function openHealth(
   source: FollowedSource,
   how: HealthOptions,
-  aliases: ProbedAliases,
+  probed: ProbedRecords,
   parts: BlockHealthParts,
 ): HealthNotes {
   const { probe } = how
-  const { probed } = source
-  if (probe === undefined || probe === 'off' || probed === undefined) return NO_HEALTH_NOTES
-  const probing = openProbing(probed, how, aliases, parts)
+  if (probe === undefined || probe === 'off') return NO_HEALTH_NOTES
+  const probing = openProbing(probed, how, parts)
   return {
     probing,
     note: () => printNote(probing),
@@ -199,9 +193,8 @@ export async function openSlowStart(
 }
 
 function openProbing(
-  source: FollowedSource & ProbeSource,
+  { open, key, probes, health, leavesOf, probesMax }: ProbedRecords,
   how: HealthOptions,
-  { open, key }: ProbedAliases,
   { resources, name, stops, log, clock, metrics }: BlockHealthParts,
 ): RecordProbing {
   const at = { source: name, how: `${printProbing(how)}\n${key}` }
@@ -213,9 +206,7 @@ function openProbing(
     const resolve = systemResolve()
     const { commands } = how
     return {
-      records,
-      source,
-      health: source.health,
+      ...{ records, source: probes, health, leavesOf, probesMax },
       probe: createProber({ policy, resolve, readHeaders: undefined, commands, timers }),
       file,
       log,

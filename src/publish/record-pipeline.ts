@@ -4,10 +4,11 @@ import { FaultLog } from '../base/telemetry/fault-log.ts'
 import type { ProblemGroup } from '../base/telemetry/problems.ts'
 import type { QuorumReport, ShiftReport } from '../base/telemetry/status.ts'
 import { systemTimers } from '../base/timers.ts'
-import type { AddressHealth } from '../health/address-health.ts'
+import { AddressHealth } from '../health/address-health.ts'
 import type { DrainFeed } from '../health/drain/drain-schedule.ts'
 import type { HealthTable, HealthView } from '../health/health-table.ts'
 import type { Shifts } from '../health/shift/shifts.ts'
+import { numberOf } from '../health/source-numbers.ts'
 import { LocalExporter } from '../peering/local-exporter.ts'
 import type { PeerStatus } from '../peering/peer-status.ts'
 import { UnexportableRecords } from '../peering/unexportable.ts'
@@ -31,10 +32,11 @@ import {
 } from './block-health.ts'
 import type { DownReasons } from './build/down-reason.ts'
 import type { ExplainableParts } from './explainable.ts'
-import { NO_HEALTH } from './health-options.ts'
+import { type HealthOptions, NO_HEALTH } from './health-options.ts'
 import type { PublishOptions } from './options.ts'
 import { deathRulesOf } from './peers/death-rules.ts'
 import type { PublisherPeers, PublisherPeersParts } from './peers/peers.ts'
+import { recordsOfCluster, recordsOfPeers, withoutFile } from './probed-records.ts'
 import type { PublisherGroup } from './publisher-group.ts'
 import {
   aliasOf,
@@ -74,7 +76,9 @@ export class RecordPipeline {
   #rights: RightsSource | undefined
   /** Undefined = there are no peers, or they are not started. */
   #peers: PublisherPeers | undefined
+  /** Of our own records, or of a cluster; and of ALIAS endpoints of other sites. */
   #health = NO_HEALTH_NOTES
+  #peersHealth = NO_HEALTH_NOTES
   /** Undefined = the records are not open, or are in the gateway-local form. */
   #aliases: AliasSource | undefined
   /** Drains that a cluster has; empty = none, or the source was not read yet. */
@@ -134,7 +138,8 @@ export class RecordPipeline {
     const { source } = this.#source ?? {}
     const drains = this.#table?.drains.note(NAMED_MAX)
     const shifts = this.#shifts?.note(NAMED_MAX)
-    const notes = [source?.note(), this.#health.note(), drains, shifts, this.#peers?.note()]
+    const probes = [this.#health.note(), this.#peersHealth.note()]
+    const notes = [source?.note(), ...probes, drains, shifts, this.#peers?.note()]
     return notes.filter((note) => note).join('; ')
   }
 
@@ -164,6 +169,7 @@ export class RecordPipeline {
     const ofPeers = this.#peers?.problemGroups(name) ?? []
     const ofHealth = [
       ...this.#health.problemGroups(),
+      ...this.#peersHealth.problemGroups(),
       ...(this.#table?.drains.problemGroups() ?? []),
     ]
     return [...ofSource, foreign, ofAliases, ...ofPeers, ...ofHealth]
@@ -234,11 +240,13 @@ export class RecordPipeline {
     this.#rights ??= this.#openRights()
     const rights = this.#rights
     await rights.decided()
-    const probed = {
-      open: () => openAliases(source, zones, alias, parts),
-      key: keyOfAliases(zones, alias),
+    const how = probingOf(place, all)
+    if (source.probed !== undefined) {
+      const open = (): AliasSource => openAliases(source, zones, alias, parts)
+      const { probed: probes, health } = source
+      const key = keyOfAliases(zones, alias)
+      this.#health = openHealth(source, how, { open, key, probes, health }, parts)
     }
-    this.#health = openHealth(source, probingOf(place, all), probed, parts)
     let given: { records: RecordSource; found: readonly AddressHealth[] } = {
       records: rights,
       found: [source.health],
@@ -252,13 +260,14 @@ export class RecordPipeline {
       stops.add(() => peers.stopMerging())
       this.#peers.reportDeaths(deathRulesOf(this.#options, group.options))
     }
-    const { found } = given
     // In the gateway-local form, no traffic is chosen, and other sites get ALIAS endpoints as they are.
     const isLocal = this.#options.zones.every(isLocalZone)
     const aliases = isLocal ? undefined : openAliases(given.records, zones, alias, parts)
     await aliases?.ready()
     this.#aliases = aliases
     const records = aliases ?? given.records
+    const found = [...given.found]
+    if (aliases !== undefined) found.push(...this.#probeFurther(aliases, how, parts))
     const file = sourceFileOf('drainFile', place, group.options)
     const site = siteOf(this.#options, group.options)
     const sitesOf = (record: StoredRecord): readonly (readonly string[])[] => {
@@ -276,6 +285,29 @@ export class RecordPipeline {
     this.#shifts = shifts
     const slowStart = await openSlowStart(records, table, health, parts)
     return { records, health: table.with({ shifts, slowStart }) }
+  }
+
+  /**
+   * Probes what neither an operator nor the probes of our own records do. Returns the health that is in no other
+   * table.
+   */
+  #probeFurther(
+    aliases: AliasSource,
+    how: HealthOptions,
+    parts: Parameters<typeof openHealth>[3],
+  ): readonly AddressHealth[] {
+    const opened = { open: () => aliases, key: String(numberOf(aliases, parts.resources)) }
+    const { source } = this.#source!
+    if (source.probed === undefined) {
+      this.#health = openHealth(source, how, recordsOfCluster(this.#source!, opened), parts)
+      return []
+    }
+    if (this.#peers === undefined) return []
+    const health = new AddressHealth()
+    const ofPeers = { ...parts, name: `${parts.name} peers` }
+    const probed = recordsOfPeers(health, opened)
+    this.#peersHealth = openHealth(source, withoutFile(how), probed, ofPeers)
+    return [health]
   }
 
   /** Returns the exporter to other sites: one for all zones of a source, also over reloads. */

@@ -12,6 +12,11 @@ export function objectRecordKey(
   return `${of.namespace}/${[of.kind, of.name, host].join(SEPARATOR)}`
 }
 
+/** True for the key of a record that was made from an object of another kind. */
+export function isObjectRecord(key: string): boolean {
+  return key.includes(SEPARATOR)
+}
+
 /** Names the object that a record is from: `DNSRecord apps/shop`, or `Gateway apps/shop (shop.example.com)`. */
 export function printRecordObject(key: string): string {
   const slash = key.indexOf('/')

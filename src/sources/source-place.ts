@@ -14,16 +14,19 @@ interface SourceAbilities {
   readonly directory: string | undefined
   /** This server probes their addresses and merges them with those of peers. False = an operator does both. */
   readonly isOurs: boolean
+  /** Some of the records are made from objects that no operator reads. */
+  readonly hasObjects: boolean
   /** Namespaces of the records; undefined = all. */
   readonly namespaces?: readonly string[] | undefined
 }
 
 export function abilitiesOf(place: SourcePlace): SourceAbilities {
   if (place.kind === 'manifests') {
-    return { property: 'manifests', directory: place.directory, isOurs: true }
+    return { property: 'manifests', directory: place.directory, isOurs: true, hasObjects: false }
   }
-  const { namespaces } = place
-  return { property: 'kubeconfig', directory: undefined, isOurs: false, namespaces }
+  const { namespaces, sources = [] } = place
+  const hasObjects = sources.some((word) => word !== DNSRECORD_WORD)
+  return { property: 'kubeconfig', directory: undefined, isOurs: false, hasObjects, namespaces }
 }
 
 /** Returns the source's name in metrics; equal for equal places within one process. */

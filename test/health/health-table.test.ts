@@ -36,6 +36,21 @@ t.test('readers hear of a change once, with what followers derive from it', (t) 
   t.end()
 })
 
+t.test('what one writer found down of a record is down, whatever another one found', (t) => {
+  const { source, others, table } = stage()
+  const a = record({ name: 'a', rootHost: 'a.k.example.com', endpoints: [] })
+  const note = (to: AddressHealth, last: number, health: 'up' | 'down', step: 'add' | 'remove') => {
+    to[step]({ recordKey: a.key, address: `192.0.2.${last}`, health })
+  }
+  note(source.health, 1, 'up', 'add')
+  note(source.health, 2, 'down', 'add')
+  note(others, 1, 'down', 'add')
+  t.strictSame(table.rowOf(a).health, { down: ['192.0.2.1', '192.0.2.2'], up: ['192.0.2.1'] })
+  note(others, 1, 'down', 'remove')
+  t.strictSame(table.rowOf(a).health.down, ['192.0.2.2'])
+  t.end()
+})
+
 // A source announces records after it has changed the table, and then health.
 t.test('no reader sees an address that is back without its slow start', (t) => {
   const { source, table, env } = stage()

@@ -4,7 +4,7 @@ import t from 'tap'
 import { Random } from '../../src/base/random.ts'
 import { UNKNOWN_HEALTH } from '../../src/health/address-health.ts'
 import type { Probe, ProbeOutcome } from '../../src/health/probes/probe.ts'
-import type { Leaf } from '../../src/health/record-probes.ts'
+import { findLeaves, type Leaf } from '../../src/health/record-probes.ts'
 import { RecordProbing, type RecordProbingOptions } from '../../src/health/record-probing.ts'
 import type { ProbeAt } from '../../src/records/health-check.ts'
 import { FakeClock, FakeTimers } from '../support/setup.ts'
@@ -91,6 +91,33 @@ t.test("a record's own check is of each of its addresses", async (t) => {
   await pass(15)
   t.strictSame(downOf('a'), [])
   t.match(lines.at(-1), '192.0.2.1 of default/a is up')
+})
+
+t.test('of each record only the chosen addresses are probed, up to a limit', async (t) => {
+  const { source, asked, pass, lines, batches, downOf, dead } = stage(undefined, {
+    leavesOf: ({ key }, { endpoints }) => {
+      return findLeaves(endpoints).slice(0, key === 'default/a' ? 1 : 3)
+    },
+    probesMax: 3,
+  })
+  const three = [...TWO, '192.0.2.3']
+  source.put(...['a', 'b'].map((name) => recordOf(name, three, { healthCheck: CHECK })))
+  await pass(5)
+  const ids = (): string[] => [...new Set(asked.splice(0).map(({ id }) => id))].sort()
+  t.strictSame(ids(), ['default/a-192.0.2.1', 'default/b-192.0.2.1', 'default/b-192.0.2.2'])
+  t.match(lines, ['probe: more than 3 addresses; the rest is not probed'])
+  source.remove('default/a')
+  source.put(recordOf('c', TWO, { healthCheck: CHECK }))
+  await pass(15)
+  t.strictSame(ids(), ['default/b-192.0.2.1', 'default/b-192.0.2.2', 'default/c-192.0.2.1'])
+  dead.add('192.0.2.2')
+  await pass(25)
+  t.strictSame(downOf('b'), ['192.0.2.2'])
+  batches.length = 0
+  source.put(recordOf('b', ['192.0.2.1'], { healthCheck: CHECK }))
+  await pass(1)
+  t.strictSame(downOf('b'), [])
+  t.ok(batches.length > 0, 'readers hear that the finding is gone')
 })
 
 t.test('many addresses that go down at once are one change', async (t) => {

@@ -17,7 +17,7 @@ export function conflictWith(options: PublishOptions, others: readonly PublishOp
     return probe !== undefined && (probe === 'off' || probe.isDefault !== true)
   })
   if (isProbed && health !== undefined && printProbing(probing) !== printProbing(health)) {
-    return 'probe settings differ from another server block that reads the same manifests'
+    return 'probe settings differ from another server block that reads the same records'
   }
   const fileConflict = conflictOfFiles(options, others)
   if (fileConflict !== '') return fileConflict

@@ -77,9 +77,21 @@ function scanClusterProperty(
   return { ...options, drainsPlace: scanConfigMap(d) }
 }
 
-/** Throws InputError if the block's health options do not fit its source. */
-export function checkHealth(d: Dispenser, options: HealthOptions, source: SourcePlace): void {
-  const { isOurs } = abilitiesOf(source)
+/**
+ * Completes the health options of a block. In a cluster, the server probes what the operator does not: addresses of
+ * objects that are no DNSRecords, and of targets of ALIAS endpoints. `resolves`: the block has `alias-resolver`. Throws
+ * InputError if the options do not fit the source.
+ */
+export function completeHealth(
+  d: Dispenser,
+  given: HealthOptions,
+  source: SourcePlace,
+  resolves: boolean,
+): HealthOptions {
+  const { isOurs, hasObjects } = abilitiesOf(source)
+  const probes = !isOurs && (hasObjects || resolves)
+  const byDefault = probes ? { file: '', position: d.position(), isDefault: true } : undefined
+  const options = { ...given, probe: given.probe ?? byDefault }
   if (options.drainsPlace !== undefined && isOurs) {
     throw d.error('cluster-drains needs a cluster; use `drain FILE` with manifests')
   }
@@ -89,10 +101,12 @@ export function checkHealth(d: Dispenser, options: HealthOptions, source: Source
   if (options.probe === undefined || options.probe === 'off') {
     if (options.allowed.length > 0) throw d.error('probe-allow needs probe or peer')
     if (options.commands !== undefined) throw d.error('probe-exec needs probe or peer')
-    return
+    return options
   }
-  if (isOurs) return
-  throw d.error('probe needs manifests; in a cluster the operator probes')
+  if (isOurs || probes) return options
+  throw d.error(
+    'probe needs manifests, alias-resolver or other sources than dnsrecord; the operator probes the DNSRecords of a cluster',
+  )
 }
 
 function scanConfigMap(d: Dispenser): NonNullable<HealthOptions['drainsPlace']> {

@@ -26,7 +26,7 @@ import { isLocalZone } from '../../records/local-zone.ts'
 import { abilitiesOf, type SourcePlace } from '../../sources/source-place.ts'
 import { scanAliasAllow, scanAliasResolver } from './alias-options.ts'
 import {
-  checkHealth,
+  completeHealth,
   HEALTH_PROPERTIES,
   scanHealthProperty,
   scanNetworks,
@@ -140,7 +140,8 @@ export function scanOptions(
     d.eachProperty(() => scanProperty(d, draft, block))
     checkPeering(d, draft)
   }
-  checkHealth(d, draft.health ?? NO_HEALTH, draft.source)
+  const resolves = (draft.alias ?? NO_ALIAS).servers.length > 0
+  draft.health = completeHealth(d, draft.health ?? NO_HEALTH, draft.source, resolves)
   checkGroup(d, draft)
   checkAlias(d, draft)
   return { ...draft, endpointMetrics: endpointMetricsOf(draft, block) }

@@ -77,7 +77,7 @@ t.test('blocks that the directive refuses, and why', (t) => {
     {
       name: 'probe in a cluster',
       given: 'kuadrant {\n probe\n}',
-      want: /probe needs manifests; in a cluster the operator probes/,
+      want: /probe needs manifests, alias-resolver or other sources than dnsrecord/,
     },
     {
       name: 'probe-allow without probe',
