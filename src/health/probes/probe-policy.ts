@@ -99,11 +99,21 @@ export class ProbePolicy {
   }
 }
 
-/** Returns an address as written, and the IPv4 address that it embeds. */
+/** Returns an address as written, and the IPv4 addresses that it embeds. */
 function formsOf(written: Uint8Array): readonly Uint8Array[] {
   const embedding = EMBEDDING.find(({ cidr }) => isIn(written, cidr))
-  if (embedding === undefined) return [written]
-  return [written, written.subarray(embedding.at, embedding.at + 4)]
+  const places = embedding === undefined ? [] : [embedding.at]
+  if (isIsatap(written)) places.push(ISATAP_AT)
+  return [written, ...places.map((at) => written.subarray(at, at + 4))]
+}
+
+/** Place of the IPv4 address in an ISATAP address. */
+const ISATAP_AT = 12
+
+/** True for an interface identifier 0:5efe:a.b.c.d or 200:5efe:a.b.c.d, with any prefix (RFC 5214 section 6.1). */
+function isIsatap(bytes: Uint8Array): boolean {
+  const [high, zero, oui, type] = bytes.subarray(8)
+  return (high === 0 || high === 2) && zero === 0 && oui === 0x5e && type === 0xfe
 }
 
 function refuse(text: string, what: string): RefusedNetwork {
