@@ -27,6 +27,7 @@ const seconds = Number(positionals[1] ?? 2)
 const WATCHERS = {
   none: { lines: '', args: [] },
   prometheus: { lines: 'prometheus 127.0.0.1:{HTTP}', args: [] },
+  console: { lines: 'admin 127.0.0.1:{HTTP} {\nconsole on\n}', args: [] },
   text: { lines: 'log', args: [] },
   json: { lines: 'log', args: ['-log-format', 'json'] },
   // Needs fstrm_capture, which is loaded too.

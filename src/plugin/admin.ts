@@ -4,6 +4,7 @@ import type { Logger } from '../base/telemetry/log.ts'
 import type { ServerStatus } from '../base/telemetry/status.ts'
 import type { AdminDrains } from './admin-drains.ts'
 import type { NameList, NamesRequest } from './admin-names.ts'
+import type { AdminTraffic } from './admin-traffic.ts'
 import type { ExplainQuestion } from './answer-explainer.ts'
 
 /** What a client may do: `view` reads, and `operate` also changes what is served. */
@@ -54,6 +55,8 @@ export interface AdminSite {
   readonly drains: AdminDrains
   /** Resolves to names that DNSRecords serve; undefined = too many requests wait. */
   readonly names: (request: NamesRequest) => Promise<NameList | undefined>
+  /** Undefined = traffic is not counted. */
+  readonly traffic: () => AdminTraffic | undefined
   /**
    * Resolves to why a client gets an answer; undefined = the server has no capacity for it now.
    * Rejects with InputError if the question is invalid.

@@ -10,13 +10,21 @@ export interface QueryTap {
   see(tx: Transaction, octets: number): void
 }
 
-/** The tap of a server block. */
+/** The tap of a server block, or of all blocks of a Corefile. */
 export const QUERY_TAP = key<QueryTap>('tap of queries and replies')
 
-/** Adds a tap to those of a server block. */
+/** Adds a tap to those of a server block, or of all blocks. `shared`: what the block shares, or all of them. */
 export function addTap(shared: SharedValues, tap: QueryTap): void {
-  const other = shared.find(QUERY_TAP)
-  shared.provide(QUERY_TAP, other === undefined ? tap : new TapPair(other, tap))
+  shared.provide(QUERY_TAP, joinTaps(shared.find(QUERY_TAP), tap)!)
+}
+
+/** Returns a tap that calls both. */
+export function joinTaps(
+  first: QueryTap | undefined,
+  second: QueryTap | undefined,
+): QueryTap | undefined {
+  if (first === undefined || second === undefined) return first ?? second
+  return new TapPair(first, second)
 }
 
 class TapPair implements QueryTap {

@@ -39,8 +39,10 @@ export interface PublishOptions {
   readonly settings?: Partial<ZoneSettings> | undefined
   /** How the targets of ALIAS endpoints are resolved; missing = only those in our zones. */
   readonly alias?: AliasOptions | undefined
-  /** Largest number of series about endpoints; undefined = endpoints are not counted. */
+  /** Largest number of series about endpoints on the metrics page; undefined = none is there. */
   readonly endpointMetrics?: number | undefined
+  /** Without `endpointMetrics`, the largest number of endpoints with a history; undefined = none has one. */
+  readonly endpointHistory?: number | undefined
 }
 
 /** How the targets of ALIAS endpoints are resolved that are outside of our zones. */

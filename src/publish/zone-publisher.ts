@@ -354,9 +354,12 @@ export class ZonePublisher {
 
   #openCounters(): EndpointCounters | undefined {
     const { counts, clock, log, metrics, resources } = this.#parts
-    const { endpointMetrics: max, source } = this.#options
+    const { endpointMetrics, endpointHistory, source } = this.#options
+    const max = endpointMetrics ?? endpointHistory
     if (counts === undefined || max === undefined) return undefined
-    const parts = { counts, clock, log, metrics, resources }
+    const isExported = endpointMetrics !== undefined
+    const hasHistory = endpointHistory !== undefined
+    const parts = { counts, clock, log, metrics, resources, isExported, hasHistory }
     const counters = new EndpointCounters({ max, source: nameOf(source), ...parts })
     this.#stops.add(() => counters.close())
     return counters

@@ -4,6 +4,7 @@ import type { AdminSite } from '../plugin/admin.ts'
 import type { AnswerExplainer } from '../plugin/answer-explainer.ts'
 import type { CheckReport, DirectivePart, OfflineLoad } from '../plugin/description.ts'
 import type { BlockConfig, CorefileView } from '../plugin/directive.ts'
+import { QUERY_TAP } from '../plugin/query-tap.ts'
 import { type ListenPlan, planListeners } from './listen-plan.ts'
 import {
   chargeTo,
@@ -56,7 +57,10 @@ export class Instance {
     parts: InstanceParts,
   ): { instance: Instance; errors: readonly InputError[] } {
     const setup = setupBlocks(blocks, corefile, parts)
-    const { plans, errors, warnings } = planListeners(setup.blocks)
+    const { plans, errors, warnings } = planListeners(
+      setup.blocks,
+      setup.registrations.shared.find(QUERY_TAP),
+    )
     setup.registrations.warnings.push(...warnings)
     setup.registrations.findOwnBlock = async (server, name) => {
       // Only some directives need it.

@@ -2,7 +2,7 @@ import { InputError, type Position } from '../base/errors.ts'
 import type { Key } from '../corefile/key.ts'
 import type { BlockConfig } from '../plugin/directive.ts'
 import type { Handler } from '../plugin/handler.ts'
-import { QUERY_TAP } from '../plugin/query-tap.ts'
+import { joinTaps, QUERY_TAP, type QueryTap } from '../plugin/query-tap.ts'
 import { LIMITER } from '../plugin/reply-limiter.ts'
 import { SERVED_SCHEMES, type ServedScheme } from '../transport/driver.ts'
 import type { AnswerSource } from '../zone/lookup/answer-source.ts'
@@ -54,9 +54,12 @@ type PlanDraft = ListenPlan & {
 /**
  * Groups the keys of all blocks by the address they listen on. Returns the plans, and an error for
  * each key that can't be served. Warns of each view that can't serve a query, because a block
- * without a view has the same key and is tried first.
+ * without a view has the same key and is tried first. `tap`: sees the queries of all blocks.
  */
-export function planListeners(blocks: readonly LoadedBlock[]): {
+export function planListeners(
+  blocks: readonly LoadedBlock[],
+  tap?: QueryTap,
+): {
   plans: ListenPlan[]
   errors: InputError[]
   warnings: InputError[]
@@ -66,6 +69,7 @@ export function planListeners(blocks: readonly LoadedBlock[]): {
   const errors: InputError[] = []
   const warnings: InputError[] = []
   for (const block of blocks) {
+    const taps = joinTaps(block.config.shared.find(QUERY_TAP), tap)
     block.config.keys.forEach((key, i) => {
       const position = block.keyPositions[i]!
       for (const host of listenHosts(block.config)) {
@@ -79,7 +83,7 @@ export function planListeners(blocks: readonly LoadedBlock[]): {
           errors.push(new InputError(position, fault))
           continue
         }
-        const isReached = addToPlan(plans, block, key, host, position)
+        const isReached = addToPlan(plans, { ...block, tap: taps }, key, host, position)
         if (!isReached) warnings.push(shadowed(block.config, printKey(key, host), position))
       }
     })
@@ -106,7 +110,7 @@ function isServed(key: Key): key is ServedKey {
 /** Returns false if an earlier block of the plan serves all queries of the zone. */
 function addToPlan(
   plans: Map<string, PlanDraft>,
-  block: LoadedBlock,
+  block: LoadedBlock & Pick<RoutedBlock, 'tap'>,
   key: ServedKey,
   host: string,
   position: Position,
@@ -139,7 +143,7 @@ function addToPlan(
     sources,
     filters: config.filters,
     limiter: config.shared.find(LIMITER),
-    tap: config.shared.find(QUERY_TAP),
+    tap: block.tap,
     viewName: config.viewName,
     bufsizeOctets: config.bufsizeOctets,
     debug: config.debug,

@@ -168,6 +168,7 @@ export function adminSite(changed: Partial<AdminSite> = {}) {
       end: async () => [],
     },
     names: async () => ({ names: [], isComplete: true }),
+    traffic: () => undefined,
     explain: async () => undefined,
     ...changed,
   }

@@ -7,6 +7,7 @@ import { NAMES_ROUTES } from './names-routes.ts'
 import { composeOpenApi } from './openapi.ts'
 import { ApiFault, attempt } from './problem.ts'
 import { COUNT, FLAG, object, TEXT } from './schema.ts'
+import { TRAFFIC_ROUTES } from './traffic-routes.ts'
 
 const EVENTS_DEFAULT = 100
 const EVENTS_MAX = 1000
@@ -92,6 +93,7 @@ export const ROUTES: readonly AdminRoute[] = [
   },
   ...DRAIN_ROUTES,
   ...NAMES_ROUTES,
+  ...TRAFFIC_ROUTES,
 ]
 
 async function explain(site: AdminSite, question: ExplainQuestion): Promise<object> {

@@ -3,6 +3,7 @@ import { PROBLEM_KINDS } from '../../base/telemetry/problems.ts'
 import { SHIFT_OUTCOMES } from '../../health/shift/shift.ts'
 import { EXPLANATION } from './explanation-schema.ts'
 import { COUNT, FLAG, list, nullable, object, type Schema, TEXT, TIME } from './schema.ts'
+import { TRAFFIC_SCHEMAS } from './traffic-routes.ts'
 
 const REF = (name: string): Schema => ({ $ref: `${name}#` })
 const PLUGIN_NOTE = object({ plugin: TEXT, text: TEXT })
@@ -164,6 +165,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     lastId: { ...COUNT, description: 'id of the last event of the server' },
   }),
   Explanation: EXPLANATION,
+  ...TRAFFIC_SCHEMAS,
   Drain: object(DRAIN, DRAIN_TIMES),
   AppliedDrain: object({ ...DRAIN, endpoints: COUNT, records: COUNT }, DRAIN_TIMES),
 }

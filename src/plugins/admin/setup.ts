@@ -19,12 +19,15 @@ import { ServedNameLists } from './names.ts'
 import { type AdminOptions, scanAdmin } from './options.ts'
 import { composeStatus } from './server-status.ts'
 import { TokenFiles } from './token.ts'
+import { countTraffic, type TrafficPart } from './traffic/setup.ts'
 
 /** The admin APIs of one Corefile. */
 class AdminBlocks {
   /** Settings as text, by address. */
   readonly settings = new Map<string, string>()
   isAnnounced = false
+  /** Undefined = no console is on. */
+  traffic: TrafficPart | undefined
 }
 
 const ADMIN_BLOCKS = lazyKey('admin APIs', () => new AdminBlocks())
@@ -43,7 +46,12 @@ export const admin: Directive = {
       throw new InputError(position, message)
     }
     blocks.settings.set(address, settings)
-    return serve(c, options, blocks, position)
+    const counting: DirectivePart[] = []
+    if (options.console === true && blocks.traffic === undefined) {
+      blocks.traffic = countTraffic(c)
+      counting.push(blocks.traffic.part)
+    }
+    return [...counting, serve(c, options, blocks, position)]
   },
 }
 
@@ -78,6 +86,7 @@ function serve(
     events: () => held?.events.item,
     drains: new Drains(() => held?.drains.item, c.clock),
     names: (request) => names.list(request),
+    traffic: () => blocks.traffic?.traffic,
     explain: (question) => explanations.explain(question),
   }
   const start = (): void => {

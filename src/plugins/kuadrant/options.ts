@@ -113,6 +113,7 @@ export function draftOptions(
     settings: {},
     alias: undefined,
     endpointMetrics: undefined,
+    endpointHistory: undefined,
   }
 }
 

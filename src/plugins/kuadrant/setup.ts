@@ -2,6 +2,7 @@ import { InputError } from '../../base/errors.ts'
 import { printHostPort } from '../../dns/host-port.ts'
 import type { Cidr } from '../../dns/text/address.ts'
 import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
+import { COUNTS_TRAFFIC } from '../../plugin/counts-traffic.ts'
 import type { CheckHook, Description, DirectivePart } from '../../plugin/description.ts'
 import type { BlockConfig, Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler, HandlerFactory } from '../../plugin/handler.ts'
@@ -20,6 +21,9 @@ import { draftOptions, type KuadrantOptions, scanOptions } from './options.ts'
 import { TakesNotify } from './takes-notify.ts'
 import { threadCounts } from './thread-counts.ts'
 
+/** Endpoints in tiers whose answers are counted for the console. */
+const ENDPOINT_HISTORY_MAX = 10_000
+
 /** `kuadrant`: zones built from DNSRecords. */
 export const kuadrant: Directive = {
   name: 'kuadrant',
@@ -36,7 +40,8 @@ export const kuadrant: Directive = {
       return checkBlock(draft, drafts, report, c).catch(faultAt(draft.position))
     }
     try {
-      const options = scanOptions(c, draft)
+      const endpointHistory = c.shared.find(COUNTS_TRAFFIC) && ENDPOINT_HISTORY_MAX
+      const options = { ...scanOptions(c, draft), endpointHistory }
       isScanned = true
       byBlock.set(c.block, options)
       const conflict = conflictWith(options, group.options)
@@ -83,9 +88,10 @@ function serve(
   all: readonly KuadrantOptions[],
   group: PublisherGroup,
 ): Description {
-  const { endpointMetrics, explainFor, fallthrough } = options
+  const { endpointMetrics, endpointHistory, explainFor, fallthrough } = options
   const explaining = explainFor.length > 0 ? explainNames(c, explainFor) : []
-  const counts = endpointMetrics === undefined ? undefined : threadCounts(c, endpointMetrics)
+  const most = endpointMetrics ?? endpointHistory
+  const counts = most === undefined ? undefined : threadCounts(c, most)
   const threads = new ThreadedZones(c, counts?.own)
   const handler = (next: Handler): Handler => new KuadrantHandler(next, threads, fallthrough)
   const isLocal = options.zones.some(isLocalZone)

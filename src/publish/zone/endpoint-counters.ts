@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import type { ResourceRegistry } from '../../base/resource-registry.ts'
+import type { ResourceLease, ResourceRegistry } from '../../base/resource-registry.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
 import type { MetricsRegistry } from '../../base/telemetry/metrics.ts'
 import { printType } from '../../dns/iana/types.ts'
@@ -16,7 +16,9 @@ import {
 } from '../../steering/outcome-counters.ts'
 import { isAddress, isSingleton } from '../../steering/tiers.ts'
 import type { OwnerSet } from '../build/owner-set.ts'
-import { type EndpointLabels, EndpointSeries, seriesKey } from './endpoint-series.ts'
+import { EndpointHistory } from './endpoint-history.ts'
+import { EndpointSeries } from './endpoint-series.ts'
+import { type EndpointLabels, type EndpointSink, seriesKey } from './endpoint-sink.ts'
 
 /** The counters of a publisher in all threads, by number: see `OutcomeCounters`. */
 export interface ThreadCounts {
@@ -43,6 +45,10 @@ interface EndpointCountersOptions {
   readonly log: Logger
   readonly metrics: MetricsRegistry
   readonly resources: ResourceRegistry
+  /** False: not on the metrics page. */
+  readonly isExported?: boolean
+  /** True: for the traffic of the admin API. */
+  readonly hasHistory?: boolean
 }
 
 /** The counter of one series. */
@@ -51,6 +57,7 @@ interface EndpointCounter {
   readonly key: string
   readonly labels: EndpointLabels
   share: number
+  weight: number | undefined
   /** From then on it may be given to another endpoint; Infinity = it is in use, or was published last. */
   freeMs: number
 }
@@ -60,14 +67,13 @@ type Compose = (counters: OutcomeCounters) => Uint32Array | undefined
 
 /**
  * Assigns counters to the endpoints of a publisher, in each tier, and copies the counts to the metrics
- * page. An endpoint keeps its counter as long as it is served there. Endpoints that find no free
+ * page and the history. An endpoint keeps its counter as long as it is served there. Endpoints that find no free
  * counter are counted together.
  */
 export class EndpointCounters {
   readonly #options: EndpointCountersOptions
-  readonly #series: EndpointSeries
-  readonly #release: () => void
-  readonly #stopCollecting: () => void
+  readonly #sinks: readonly EndpointSink[]
+  readonly #releases: readonly (() => void)[]
   readonly #byKey = new Map<string, EndpointCounter>()
   /** By set: the counters in use. Sets without any are missing. */
   readonly #bySet = new Map<string, Set<EndpointCounter>>()
@@ -81,15 +87,14 @@ export class EndpointCounters {
   #isClosed = false
 
   constructor(options: EndpointCountersOptions) {
-    const { source, metrics, resources } = options
+    const { source } = options
     this.#options = options
-    const create = (): EndpointSeries => new EndpointSeries(metrics)
-    const { item, release } = resources.acquire(EndpointSeries, '', create)
-    this.#series = item
-    this.#release = release
     this.#other = { source, zone: '', owner: 'other', type: '', endpoint: '', tier: '' }
-    item.add(seriesKey(this.#other), this.#other)
-    this.#stopCollecting = metrics.onCollect(() => this.#collect())
+    const leases = openSinks(options)
+    this.#sinks = leases.map(({ item }) => item)
+    this.#addSeries(seriesKey(this.#other), this.#other)
+    const stops = this.#sinks.map((sink) => sink.onCollect(() => this.#collect()))
+    this.#releases = [...stops, ...leases.map(({ release }) => release)]
   }
 
   /**
@@ -136,10 +141,25 @@ export class EndpointCounters {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#collect()
-    this.#stopCollecting()
-    for (const { key, labels } of this.#byKey.values()) this.#series.remove(key, labels)
-    this.#series.remove(seriesKey(this.#other), this.#other)
-    this.#release()
+    for (const { key, labels } of this.#byKey.values()) this.#removeSeries(key, labels)
+    this.#removeSeries(seriesKey(this.#other), this.#other)
+    for (const release of this.#releases) release()
+  }
+
+  #addSeries(key: string, labels: EndpointLabels): void {
+    for (const sink of this.#sinks) sink.add(key, labels)
+  }
+
+  #removeSeries(key: string, labels: EndpointLabels): void {
+    for (const sink of this.#sinks) sink.remove(key, labels)
+  }
+
+  #count(key: string, labels: EndpointLabels, growth: number): void {
+    if (growth > 0) for (const sink of this.#sinks) sink.count(key, labels, growth)
+  }
+
+  #setShare({ key, labels, weight }: EndpointCounter, share: number): void {
+    for (const sink of this.#sinks) sink.setShare(key, labels, { share, weight })
   }
 
   #compose(
@@ -152,6 +172,8 @@ export class EndpointCounters {
     const assign = (outcome: CountedOutcome): number => {
       const counter = this.#acquire(labelsOf(outcome))
       if (counter === undefined) return OTHER_COUNTER
+      const { members } = outcome
+      counter.weight = members.length === 1 ? members[0]!.weight : undefined
       counter.share = (used.has(counter) ? counter.share : 0) + outcome.share
       used.add(counter)
       return counter.number
@@ -164,10 +186,10 @@ export class EndpointCounters {
   #replace(key: string, before: Set<EndpointCounter> | undefined, now: Set<EndpointCounter>): void {
     if (now.size > 0) this.#bySet.set(key, now)
     else if (before !== undefined) this.#bySet.delete(key)
-    for (const { labels, share } of now) this.#series.setShare(labels, share)
+    for (const counter of now) this.#setShare(counter, counter.share)
     for (const counter of before ?? []) {
       if (now.has(counter)) continue
-      this.#series.setShare(counter.labels, 0)
+      this.#setShare(counter, 0)
       this.#unused.add(counter)
       this.#released.push(counter)
     }
@@ -187,9 +209,10 @@ export class EndpointCounters {
       this.#noteFull()
       return undefined
     }
-    const counter = { number, key, labels, share: 0, freeMs: Number.POSITIVE_INFINITY }
+    const freeMs = Number.POSITIVE_INFINITY
+    const counter = { number, key, labels, share: 0, weight: undefined, freeMs }
     this.#byKey.set(key, counter)
-    this.#series.add(key, labels)
+    this.#addSeries(key, labels)
     return counter
   }
 
@@ -200,7 +223,7 @@ export class EndpointCounters {
     const { number, key, labels } = oldest!
     this.#unused.delete(oldest!)
     this.#byKey.delete(key)
-    this.#series.remove(key, labels)
+    this.#removeSeries(key, labels)
     this.#options.counts.take(number)
     return number
   }
@@ -246,13 +269,25 @@ export class EndpointCounters {
 
   #collect(): void {
     const { counts } = this.#options
-    for (const { number, labels } of this.#byKey.values()) {
-      const growth = counts.take(number)
-      if (growth > 0) this.#series.count(labels, growth)
+    for (const { number, key, labels } of this.#byKey.values()) {
+      this.#count(key, labels, counts.take(number))
     }
-    const growth = counts.take(OTHER_COUNTER)
-    if (growth > 0) this.#series.count(this.#other, growth)
+    this.#count(seriesKey(this.#other), this.#other, counts.take(OTHER_COUNTER))
   }
+}
+
+function openSinks({
+  metrics,
+  resources,
+  isExported = true,
+  hasHistory = false,
+}: EndpointCountersOptions): ResourceLease<EndpointSink>[] {
+  const leases: ResourceLease<EndpointSink>[] = []
+  if (isExported) {
+    leases.push(resources.acquire(EndpointSeries, '', () => new EndpointSeries(metrics)))
+  }
+  if (hasHistory) leases.push(resources.acquire(EndpointHistory, '', () => new EndpointHistory()))
+  return leases
 }
 
 /** True if the endpoints compete, or did before some of them went out of service. */

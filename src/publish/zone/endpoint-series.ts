@@ -1,15 +1,5 @@
 import type { Counter, Gauge, MetricsRegistry } from '../../base/telemetry/metrics.ts'
-
-/** Identifies an endpoint in a tier of a name and type. */
-export interface EndpointLabels {
-  readonly source: string
-  readonly zone: string
-  /** As in a zone file; `other` = all endpoints without a series of their own. */
-  readonly owner: string
-  readonly type: string
-  readonly endpoint: string
-  readonly tier: string
-}
+import type { EndpointLabels, EndpointShare, EndpointSink } from './endpoint-sink.ts'
 
 const NAMES = ['source', 'zone', 'owner', 'type', 'endpoint', 'tier']
 
@@ -17,13 +7,15 @@ const NAMES = ['source', 'zone', 'owner', 'type', 'endpoint', 'tier']
  * The series of endpoints on the metrics page, shared by all publishers of the process. The two
  * instances of a reload have the same series, so a counter continues. The last user removes a series.
  */
-export class EndpointSeries {
+export class EndpointSeries implements EndpointSink {
+  readonly #metrics: MetricsRegistry
   readonly #answers: Counter
   readonly #share: Gauge
   /** By key: number of users. */
   readonly #users = new Map<string, number>()
 
   constructor(metrics: MetricsRegistry) {
+    this.#metrics = metrics
     this.#answers = metrics.counter(
       'sextant_kuadrant_endpoint_answers_total',
       'Times that an endpoint was chosen for an answer.',
@@ -36,7 +28,6 @@ export class EndpointSeries {
     )
   }
 
-  /** Adds a user of the series, which starts at 0. `key`: `seriesKey` of the labels. */
   add(key: string, labels: EndpointLabels): void {
     const users = this.#users.get(key) ?? 0
     this.#users.set(key, users + 1)
@@ -55,15 +46,15 @@ export class EndpointSeries {
     this.#share.remove({ ...labels })
   }
 
-  count(labels: EndpointLabels, growth: number): void {
+  count(_key: string, labels: EndpointLabels, growth: number): void {
     this.#answers.inc({ ...labels }, growth)
   }
 
-  setShare(labels: EndpointLabels, share: number): void {
+  setShare(_key: string, labels: EndpointLabels, { share }: EndpointShare): void {
     this.#share.set({ ...labels }, share)
   }
-}
 
-export function seriesKey({ source, zone, owner, type, endpoint, tier }: EndpointLabels): string {
-  return JSON.stringify([source, zone, owner, type, endpoint, tier])
+  onCollect(collect: () => void): () => void {
+    return this.#metrics.onCollect(collect)
+  }
 }
