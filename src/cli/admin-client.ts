@@ -1,8 +1,5 @@
-import { X509Certificate } from 'node:crypto'
-import { type ClientRequest, type IncomingMessage, request } from 'node:http'
-import { request as requestTls } from 'node:https'
-import { TLSSocket } from 'node:tls'
 import { InputError } from '../base/errors.ts'
+import { exchangeHttp } from '../base/http-exchange.ts'
 import type { AdminTarget } from './admin-target.ts'
 
 /** From the start of a request to the end of its reply. */
@@ -61,57 +58,20 @@ function exchange(
   { origin, socket, token, ca, certificate }: AdminTarget,
   { method, path, body }: AdminRequest,
 ): Promise<{ status: number; body: string }> {
-  return new Promise((resolve, reject) => {
-    const headers = {
+  return exchangeHttp({
+    url: new URL(path, origin),
+    method,
+    headers: {
       ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    }
-    const signal = AbortSignal.timeout(REPLY_MS_MAX)
-    const place = socket === '' ? {} : { socketPath: socket }
-    const options = { method, headers, agent: false as const, signal, ...place }
-    const url = new URL(path, origin)
-    const read = (response: IncomingMessage): void => {
-      readAll(response, sent)
-        .then((text) => resolve({ status: response.statusCode ?? 0, body: text }))
-        .catch(reject)
-    }
-    const isPinned = certificate !== undefined
-    const tls = { ...(ca === undefined ? {} : { ca }), rejectUnauthorized: !isPinned }
-    const isTls = url.protocol === 'https:'
-    const sent = isTls ? requestTls(url, { ...options, ...tls }, read) : request(url, options, read)
-    sent.on('error', reject)
-    // Without a listener, Node.js closes the connection and reports nothing.
-    sent.on('upgrade', (_response, socket) => {
-      socket.destroy()
-      reject(new Error('the reply is not that of an admin API (status 101)'))
-    })
-    const send = (): void => void sent.end(body === undefined ? undefined : JSON.stringify(body))
-    if (isTls && isPinned) sendOnceVerified(sent, certificate, send)
-    else send()
+    },
+    body: body === undefined ? undefined : JSON.stringify(body),
+    socketPath: socket,
+    ca,
+    certificate,
+    octetsMax: REPLY_OCTETS_MAX,
+    signal: AbortSignal.timeout(REPLY_MS_MAX),
   })
-}
-
-/** The token must not reach another server, so the headers are sent after the handshake. */
-function sendOnceVerified(sent: ClientRequest, certificate: string, send: () => void): void {
-  sent.once('socket', (socket) => {
-    socket.once('secureConnect', () => {
-      const wanted = new X509Certificate(certificate).raw
-      const found = socket instanceof TLSSocket ? socket.getPeerX509Certificate()?.raw : undefined
-      if (found?.equals(wanted) === true) send()
-      else sent.destroy(new Error('the server has another certificate than the file of `tls`'))
-    })
-  })
-}
-
-async function readAll(response: IncomingMessage, sent: ClientRequest): Promise<string> {
-  const pieces: Buffer[] = []
-  let octets = 0
-  for await (const piece of response) {
-    octets += piece.length
-    pieces.push(piece)
-    if (octets > REPLY_OCTETS_MAX) sent.destroy(new Error('the reply is too long'))
-  }
-  return Buffer.concat(pieces).toString()
 }
 
 function faultOf(error: unknown, origin: string): string {
