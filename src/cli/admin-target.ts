@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { InputError } from '../base/errors.ts'
 import { Dispenser } from '../corefile/dispenser.ts'
 import type { ServerBlock } from '../corefile/parser.ts'
-import { ADMIN_ADDRESS_DEFAULT, type AdminOptions, scanAdmin } from '../plugins/admin/options.ts'
+import { ADMIN_PORT_DEFAULT, scanAdminOrigin } from '../plugins/admin/admin-origin.ts'
+import { type AdminOptions, scanAdmin } from '../plugins/admin/options.ts'
 import { readToken } from '../plugins/admin/token.ts'
 import { DIRECTIVE_NAMES } from '../plugins/order.ts'
 import { declaredNames } from '../plugins/plugin/declared.ts'
@@ -25,7 +26,6 @@ export interface AdminTarget {
   readonly certificate: string | undefined
 }
 
-const PORT_DEFAULT = ADMIN_ADDRESS_DEFAULT.slice(ADMIN_ADDRESS_DEFAULT.lastIndexOf(':') + 1)
 const EVERY_HOST = ['', '0.0.0.0', '[::]']
 
 /** Throws InputError if the server, the Corefile or a file is invalid. */
@@ -54,21 +54,9 @@ export function findAdmin({ server, conf, tokenFile, ca }: AdminArgs): AdminTarg
   }
 }
 
-/** `HOST`, `HOST:PORT` or a URL. HTTP without TLS is the default only for this machine. */
 function originOf(server: string): string {
-  const isUrl = /^https?:\/\//.test(server)
-  const isIPv6 = !isUrl && /^[0-9a-f.]*:[0-9a-f.]*:[0-9a-f:.]*$/i.test(server)
-  const place = isIPv6 ? `[${server}]` : server
-  const isLocal = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.test(place)
-  const text = isUrl ? server : `${isLocal ? 'http' : 'https'}://${place}`
-  const hasPort = /:\d+\/?$/.test(text)
-  try {
-    const { origin, pathname, username } = new URL(hasPort ? text : `${text}:${PORT_DEFAULT}`)
-    // `origin` lacks the default port of the scheme, which is right.
-    if (pathname === '/' && username === '') return origin
-  } catch {
-    // The error below has a better text.
-  }
+  const origin = scanAdminOrigin(server)
+  if (origin !== undefined) return origin
   throw new InputError(
     undefined,
     `@${server} is not a server: write @HOST, @HOST:PORT or @https://HOST:PORT`,
@@ -95,7 +83,7 @@ function findDirective(conf: string | undefined): AdminOptions {
     if (tokens !== undefined) return scanAdmin(new Dispenser(tokens), rootOf(block)).options
   }
   const name = source.kind === 'file' ? source.path : source.name
-  const message = `${name} has no directive admin: add it, or name a server, such as @localhost:${PORT_DEFAULT}`
+  const message = `${name} has no directive admin: add it, or name a server, such as @localhost:${ADMIN_PORT_DEFAULT}`
   throw new InputError(undefined, message)
 }
 

@@ -3,6 +3,7 @@ import type { EventLog } from '../base/telemetry/event-log.ts'
 import type { Logger } from '../base/telemetry/log.ts'
 import type { ServerStatus } from '../base/telemetry/status.ts'
 import type { AdminDrains } from './admin-drains.ts'
+import type { AdminFleet } from './admin-fleet.ts'
 import type { NameList, NamesRequest } from './admin-names.ts'
 import type { AdminTraffic } from './admin-traffic.ts'
 import type { ExplainQuestion } from './answer-explainer.ts'
@@ -53,6 +54,7 @@ export interface AdminSite {
   /** Undefined before the start. */
   readonly events: () => EventLog | undefined
   readonly drains: AdminDrains
+  readonly fleet: AdminFleet
   /** Resolves to names that DNSRecords serve; undefined = too many requests wait. */
   readonly names: (request: NamesRequest) => Promise<NameList | undefined>
   /** Undefined = traffic is not counted. */

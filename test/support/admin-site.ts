@@ -169,6 +169,7 @@ export function adminSite(changed: Partial<AdminSite> = {}) {
     },
     names: async () => ({ names: [], isComplete: true }),
     traffic: () => undefined,
+    fleet: { list: async () => [], ask: async () => fail('unused') },
     explain: async () => undefined,
     ...changed,
   }

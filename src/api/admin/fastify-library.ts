@@ -38,7 +38,7 @@ interface ApiRoute {
   readonly onRequest: (request: ApiRequest, reply: ApiReply) => Promise<void>
   /** Runs before the schema is applied. */
   readonly preValidation: (request: ApiRequest) => Promise<void>
-  readonly handler: (request: ApiRequest) => Promise<unknown>
+  readonly handler: (request: ApiRequest, reply: ApiReply) => Promise<unknown>
 }
 
 /** An application of fastify. */

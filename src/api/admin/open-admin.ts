@@ -13,6 +13,7 @@ import {
   loadFastify,
   type RequestError,
 } from './fastify-library.ts'
+import { forward, queryOf, serverOf } from './forward.ts'
 import { ApiFault, refuseOctets, sendProblem } from './problem.ts'
 import { ROUTES } from './routes.ts'
 import type { Schema } from './schema.ts'
@@ -139,9 +140,10 @@ class AdminService {
       return sendProblem(reply, 405, `${method} is not a method of ${path}`)
     })
     for (const route of ROUTES) {
-      const { method, path, query = {}, requiredQuery = [], body, reply, run } = route
+      const { method, path, requiredQuery = [], body, reply, run } = route
       const { role = method === 'GET' ? 'view' : 'operate', bodyOctetsMax = BODY_OCTETS_MAX } =
         route
+      const query = queryOf(route)
       const schema = {
         querystring: {
           type: 'object',
@@ -152,7 +154,12 @@ class AdminService {
         ...(body === undefined ? {} : { body }),
         ...(reply === undefined ? {} : { response: { 200: reply } }),
       }
-      const handler = async (request: ApiRequest) => run(this.#guarded.site, request)
+      const handler = async (request: ApiRequest, sent: ApiReply) => {
+        const { site } = this.#guarded
+        return serverOf(request) === undefined
+          ? run(site, request)
+          : forward(site, route, request, sent)
+      }
       const onRequest = async (request: ApiRequest, reply: ApiReply): Promise<void> => {
         checkRole(this.#guarded.site, request, reply, role)
         if (method !== 'GET') checkChange(request, body !== undefined)

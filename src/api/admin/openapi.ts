@@ -1,5 +1,6 @@
 import { VERSION } from '../../base/version.ts'
 import type { AdminRoute } from './admin-route.ts'
+import { queryOf } from './forward.ts'
 import type { Schema } from './schema.ts'
 import { SCHEMAS } from './schemas.ts'
 
@@ -28,8 +29,8 @@ export function composeOpenApi(routes: readonly AdminRoute[]): Schema {
 }
 
 function operationOf(route: AdminRoute): Schema {
-  const { method, path, summary, query = {}, requiredQuery = [], body, reply } = route
-  const parameters = Object.entries(query).map(([name, { description, ...schema }]) => {
+  const { method, path, summary, requiredQuery = [], body, reply } = route
+  const parameters = Object.entries(queryOf(route)).map(([name, { description, ...schema }]) => {
     const required = requiredQuery.includes(name)
     return {
       name,

@@ -3,6 +3,7 @@ import type { ExplainQuestion } from '../../plugin/answer-explainer.ts'
 import { sessionOf } from './access.ts'
 import type { AdminRoute } from './admin-route.ts'
 import { DRAIN_ROUTES } from './drain-routes.ts'
+import { FLEET_ROUTES } from './fleet-routes.ts'
 import { NAMES_ROUTES } from './names-routes.ts'
 import { composeOpenApi } from './openapi.ts'
 import { ApiFault, attempt } from './problem.ts'
@@ -92,6 +93,7 @@ export const ROUTES: readonly AdminRoute[] = [
     run: (site, { body }) => explain(site, body as ExplainQuestion),
   },
   ...DRAIN_ROUTES,
+  ...FLEET_ROUTES,
   ...NAMES_ROUTES,
   ...TRAFFIC_ROUTES,
 ]

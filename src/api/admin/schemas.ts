@@ -2,6 +2,7 @@ import { EVENT_KINDS } from '../../base/telemetry/event-log.ts'
 import { PROBLEM_KINDS } from '../../base/telemetry/problems.ts'
 import { SHIFT_OUTCOMES } from '../../health/shift/shift.ts'
 import { EXPLANATION } from './explanation-schema.ts'
+import { FLEET_SCHEMAS } from './fleet-routes.ts'
 import { COUNT, FLAG, list, nullable, object, type Schema, TEXT, TIME } from './schema.ts'
 import { TRAFFIC_SCHEMAS } from './traffic-routes.ts'
 
@@ -168,4 +169,5 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   ...TRAFFIC_SCHEMAS,
   Drain: object(DRAIN, DRAIN_TIMES),
   AppliedDrain: object({ ...DRAIN, endpoints: COUNT, records: COUNT }, DRAIN_TIMES),
+  ...FLEET_SCHEMAS,
 }

@@ -5,6 +5,8 @@ import type { Dispenser } from '../../corefile/dispenser.ts'
 import type { AdminRole } from '../../plugin/admin.ts'
 import { scanHostPort } from '../../plugin/arguments/host-port.ts'
 import { nextOnce } from '../../plugin/arguments/once.ts'
+import { ADMIN_PORT_DEFAULT } from './admin-origin.ts'
+import { type FleetMember, scanFleetMember } from './fleet-member.ts'
 
 /** Options of a directive `admin`. Paths are absolute. */
 export interface AdminOptions {
@@ -18,9 +20,11 @@ export interface AdminOptions {
   readonly events: { readonly path: string; readonly octetsMax: number } | undefined
   /** Serve the web console; undefined = the property is absent, so that it is off. */
   readonly console: boolean | undefined
+  /** Other servers that this one shows. */
+  readonly servers: readonly FleetMember[]
 }
 
-export const ADMIN_ADDRESS_DEFAULT = 'localhost:9154'
+const ADDRESS_DEFAULT = `localhost:${ADMIN_PORT_DEFAULT}`
 const EVENT_FILE_MIB_DEFAULT = 64
 const EVENT_FILE_MIB_MAX = 65_536
 const MIB = 1024 * 1024
@@ -40,12 +44,13 @@ type DraftOptions = { -readonly [K in keyof AdminOptions]: AdminOptions[K] }
  */
 export function scanAdmin(d: Dispenser, root: string): PlacedOptions {
   const options: DraftOptions = {
-    address: ADMIN_ADDRESS_DEFAULT,
+    address: ADDRESS_DEFAULT,
     tokens: { view: '', operate: '' },
     tls: undefined,
     hosts: [],
     events: undefined,
     console: undefined,
+    servers: [],
   }
   let position: Position = d.position()
   for (let i = 0; nextOnce(d, i); i++) {
@@ -87,8 +92,11 @@ function scanProperty(d: Dispenser, options: DraftOptions, root: string): void {
       if (options.console !== undefined) throw d.error('console appears twice')
       options.console = scanSwitch(d)
       return
+    case 'server':
+      options.servers = [...options.servers, scanFleetMember(d, root, options.servers)]
+      return
     default:
-      throw d.unknownProperty(property, ['token', 'tls', 'host', 'events', 'console'])
+      throw d.unknownProperty(property, ['token', 'tls', 'host', 'events', 'console', 'server'])
   }
 }
 

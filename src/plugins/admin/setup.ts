@@ -15,8 +15,10 @@ import { CertificateFiles } from './certificate.ts'
 import { Drains } from './drains.ts'
 import { EventFile } from './event-file.ts'
 import { Explanations } from './explanations.ts'
+import { Fleet } from './fleet.ts'
 import { ServedNameLists } from './names.ts'
 import { type AdminOptions, scanAdmin } from './options.ts'
+import { ownViews } from './own-views.ts'
 import { composeStatus } from './server-status.ts'
 import { TokenFiles } from './token.ts'
 import { countTraffic, type TrafficPart } from './traffic/setup.ts'
@@ -73,6 +75,9 @@ function serve(
   const names = new ServedNameLists(() => held?.zones.item, c.clock)
   let loadedMs = c.clock.now()
   let isFirst = false
+  const status = () => composeStatus(c, loadedMs)
+  const drains = new Drains(() => held?.drains.item, c.clock)
+  const fleet = new Fleet(options.servers, address, ownViews({ status, drains }), c)
   const site: AdminSite = {
     address,
     position,
@@ -82,9 +87,10 @@ function serve(
     hosts,
     console: options.console === true,
     log: c.log,
-    status: () => composeStatus(c, loadedMs),
+    status,
     events: () => held?.events.item,
-    drains: new Drains(() => held?.drains.item, c.clock),
+    drains,
+    fleet,
     names: (request) => names.list(request),
     traffic: () => blocks.traffic?.traffic,
     explain: (question) => explanations.explain(question),
@@ -105,6 +111,7 @@ function serve(
   }
   const stop = async (): Promise<void> => {
     explanations.close()
+    fleet.close()
     if (held === undefined) return
     const { events, drains, zones, file } = held
     const written = file?.item.written()
@@ -112,7 +119,10 @@ function serve(
     await written
   }
   const problems = () => problemsOf(address, tokens?.faults ?? [], held?.file?.item)
-  const checkFiles = checkOf(options, position, check)
+  const checkFiles = checkOf(options, position, () => {
+    check()
+    fleet.check()
+  })
   return { admin: site, check: checkFiles, problems, start, serving, stop }
 }
 

@@ -110,7 +110,12 @@ export class TokenFiles implements AdminTokens {
 
 /** Returns the token in a file for a client. Throws InputError if the file has none. */
 export function readToken(path: string): string {
-  const token = readFileSync(path, 'utf8').trim()
+  return scanToken(path, readFileSync(path, 'utf8'))
+}
+
+/** Returns the token in the text of a file for a client. Throws InputError if it has none. */
+export function scanToken(path: string, text: string): string {
+  const token = text.trim()
   if (TOKEN.test(token)) return token
   throw new InputError(undefined, `${path} has no token`)
 }

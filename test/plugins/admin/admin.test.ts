@@ -56,6 +56,31 @@ t.test('invalid properties', async (t) => {
     { corefile: 'admin [2001:db8::1]:1 {\n tls a b\n}', error: /add `token FILE`/ },
     { corefile: 'admin 127.0.0.1.example.org:1', error: /other machines reach/ },
     { corefile: 'admin\nadmin', error: /only be used once/ },
+    { corefile: 'admin {\n server a\n}', error: /Wrong argument count/ },
+    { corefile: 'admin {\n server -a localhost\n}', error: /server "-a": use letters, digits/ },
+    { corefile: 'admin {\n server a https://h/x\n}', error: /server a: write its address as HOST/ },
+    { corefile: 'admin {\n server a https://u:secret@h\n}', error: /server a: (?!.*secret)write/ },
+    { corefile: 'admin {\n server a https://h?x\n}', error: /server a: write its address/ },
+    { corefile: 'admin {\n server a https://h/#x\n}', error: /server a: write its address/ },
+    { corefile: 'admin {\n server a ftp://h\n}', error: /server a: write its address/ },
+    { corefile: 'admin {\n server a http://ns1.example.org\n}', error: /needs TLS: write https/ },
+    { corefile: 'admin {\n server a http://192.0.2.1:80\n}', error: /needs TLS/ },
+    { corefile: 'admin {\n server a http://127.0.0.1.example.org:80\n}', error: /needs TLS/ },
+    { corefile: 'admin {\n server a h\n server a i\n}', error: /server a: the name appears twice/ },
+    {
+      corefile: 'admin {\n server a h\n server b https://h:9154\n}',
+      error: /server b: https:\/\/h:9154 appears twice/,
+    },
+    { corefile: 'admin {\n server a h {\n  tls x\n }\n}', error: /unknown property 'tls'/ },
+    { corefile: 'admin {\n server a h {\n  ca x\n  ca y\n }\n}', error: /ca appears twice/ },
+    {
+      corefile: 'admin {\n server a localhost {\n  ca x\n }\n}',
+      error: /ca has no effect without TLS/,
+    },
+    {
+      corefile: `admin {\n${Array.from({ length: 65 }, (_, i) => ` server s${i} h${i}\n`).join('')}}`,
+      error: /more than 64 servers/,
+    },
   ]
   for (const { corefile, error } of table) t.match(setupError(admin, corefile), error, corefile)
 })
@@ -73,6 +98,24 @@ t.test('a directive with an invalid token does not start', async (t) => {
   t.match((await setUp.check()).faults, [/^Corefile:1: token .* has 5 characters/])
   await setUp.stop()
 })
+
+t.test(
+  'the check reads the credentials for other servers, and a start does not need them',
+  async (t) => {
+    const files = t.testdir({ token: 'a\nb', ca: '' })
+    const table = [
+      { property: `token ${files}/none`, fault: /ENOENT/ },
+      { property: `token ${files}/token`, fault: /token has no token/ },
+      { property: `ca ${files}/none`, fault: /ENOENT/ },
+    ]
+    for (const { property, fault } of table) {
+      const setUp = new SetUp(admin, `admin {\n server ns2 192.0.2.2 {\n  ${property}\n }\n}`)
+      t.match((await setUp.check()).faults, [fault], property)
+      await setUp.start()
+      await setUp.stop()
+    }
+  },
+)
 
 t.test('the directory of the event file must exist', async (t) => {
   const directory = t.testdir({})
