@@ -4,6 +4,7 @@ import type { Logger } from '../base/telemetry/log.ts'
 import type { ServerStatus } from '../base/telemetry/status.ts'
 import type { AdminDrains } from './admin-drains.ts'
 import type { AdminFleet } from './admin-fleet.ts'
+import type { AdminHealth } from './admin-health.ts'
 import type { NameList, NamesRequest } from './admin-names.ts'
 import type { AdminTraffic } from './admin-traffic.ts'
 import type { ExplainQuestion } from './answer-explainer.ts'
@@ -59,6 +60,7 @@ export interface AdminSite {
   readonly names: (request: NamesRequest) => Promise<NameList | undefined>
   /** Undefined = traffic is not counted. */
   readonly traffic: () => AdminTraffic | undefined
+  readonly health: AdminHealth
   /**
    * Resolves to why a client gets an answer; undefined = the server has no capacity for it now.
    * Rejects with InputError if the question is invalid.

@@ -1,5 +1,7 @@
 import { InputError } from '../base/errors.ts'
 import { Stops } from '../base/stops.ts'
+import { EndpointHistory } from '../base/telemetry/endpoint-history.ts'
+import { EndpointLists } from '../base/telemetry/endpoint-lists.ts'
 import { EventLog } from '../base/telemetry/event-log.ts'
 import type { ProblemGroup } from '../base/telemetry/problems.ts'
 import { type StatusPart, zoneWithoutRecords } from '../base/telemetry/status.ts'
@@ -15,6 +17,7 @@ import { abilitiesOf, nameOf } from '../sources/source-place.ts'
 import type { VersionSource, ZoneVersions } from '../xfr/zone-versions.ts'
 import { AnswerEvents } from './build/answer-events.ts'
 import { findLameServers } from './build/default-server.ts'
+import { EndpointStates } from './build/endpoint-states.ts'
 import { ExplainableIndex, explainableZones } from './explainable.ts'
 import type { PublishOptions } from './options.ts'
 import type { PublisherPeersParts } from './peers/peers.ts'
@@ -29,6 +32,7 @@ import { ZoneSnapshot } from './serve/zone-snapshot.ts'
 import { digestOfShape } from './shape.ts'
 import { faultAt } from './source-fault.ts'
 import { EndpointCounters, type ThreadCounts } from './zone/endpoint-counters.ts'
+import { listEndpoints } from './zone/endpoint-list.ts'
 import { commitHistogram, measure, measureSnapshot } from './zone/metrics.ts'
 import { OfferedVersions } from './zone/offered-versions.ts'
 import { SerialFile } from './zone/serials/serial-file.ts'
@@ -316,6 +320,7 @@ export class ZonePublisher {
         ? { hostOf: hostOfSiteKey, decisionOf: (key) => this.#records.decisionOf(key) }
         : undefined,
       find: () => this.#parts.resources.find(EventLog, ''),
+      states: this.#noteStates(),
     })
     const parts = { versions, exporter, place, clock, timers: systemTimers, log }
     const isComplete = (key: string): boolean => this.#records.isComplete(key)
@@ -333,6 +338,7 @@ export class ZonePublisher {
     threads.serve(open)
     this.#explain(open, zones)
     this.#listNames(zones)
+    this.#list(zones)
     this.#stops.add(measure(metrics, nameOf(this.#options.source), owned!, zones))
     this.#snapshot?.keep(zones, open, this.#shape)
   }
@@ -389,6 +395,23 @@ export class ZonePublisher {
       }),
     )
     this.#stops.add(remove, index.release)
+  }
+
+  #noteStates(): EndpointStates {
+    const { place, resources } = this.#parts
+    return new EndpointStates({
+      place,
+      downReasons: this.#records.provenance.downReason,
+      find: () => resources.find(EndpointHistory, ''),
+    })
+  }
+
+  /** Makes the endpoints of the zones readable for the admin API. */
+  #list(zones: PublishedZones): void {
+    const { place, resources } = this.#parts
+    const lists = resources.acquire(EndpointLists, '', () => new EndpointLists())
+    const { downReason: downReasons } = this.#records.provenance
+    this.#stops.add(lists.item.add(listEndpoints({ place, zones, downReasons })), lists.release)
   }
 
   /** Where records of peers are merged, our own records have already been filtered by namespace. */

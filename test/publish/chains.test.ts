@@ -9,7 +9,7 @@ import { unpackRecord } from '../../src/records/pack.ts'
 import type { StoredRecord } from '../../src/records/record-source.ts'
 import { runs } from '../support/runs.ts'
 import { distribution } from './distribution.ts'
-import { added, type Given, record, zone } from './record-zone-stage.ts'
+import { added, type Given, impairedOf, record, zone } from './record-zone-stage.ts'
 
 const X = 'x.k.example.com'
 const NAMES = [0, 1, 2].map((i) => `t${i}.k.example.com`)
@@ -201,7 +201,7 @@ t.test('a CNAME works while the name does that only other records have', async (
   t.strictSame(served(), [], 'drained')
   t.equal(records.out.drainedCount, 3)
   t.strictSame([...records.impairedKeys()].sort(), ['n/a', 'n/c', 'peers/b@paris'])
-  t.match(records.impaired(first!.after!), [{ endpoint: { type: RRType.CNAME } }])
+  t.match(impairedOf(records, first!.after!), [{ endpoint: { type: RRType.CNAME } }])
   const dropped: string[] = []
   const report = { dropped: (_: Contribution, { kind }: Drop) => dropped.push(kind), kept() {} }
   records.explain(scanName(`${X}.`)!, report)
@@ -299,7 +299,7 @@ t.test('long chains and loops over several records give the answers of one recor
           ? []
           : [[printName(owner), type, out.down[i]!.size, out.drained?.[i]?.size ?? 0]]
       })
-      const found = one.records.impaired(alone).map((each) => {
+      const found = impairedOf(one.records, alone).map((each) => {
         const { owner, type } = each.endpoint
         return [printName(owner), type, each.down.size, each.drained?.size ?? 0]
       })

@@ -3,7 +3,8 @@ import { printName, scanName } from '../../src/dns/name/name.ts'
 import { printRdata } from '../../src/dns/rdata/index.ts'
 import type { ApiObject } from '../../src/kube/api.ts'
 import type { SetChange } from '../../src/publish/build/answer-events.ts'
-import type { OwnerSet } from '../../src/publish/build/owner-set.ts'
+import { impairmentOf } from '../../src/publish/build/endpoint-state.ts'
+import type { Contribution, OwnerSet } from '../../src/publish/build/owner-set.ts'
 import { packSet } from '../../src/publish/build/pack-set.ts'
 import { RecordZone } from '../../src/publish/build/record-zone.ts'
 import type { RecordZoneOptions, RRsetSink } from '../../src/publish/build/record-zone-options.ts'
@@ -114,7 +115,10 @@ class Served implements RRsetSink {
 
 export function zone(
   options: Partial<
-    Pick<RecordZoneOptions, 'apex' | 'isLocalForm' | 'settings' | 'site' | 'isComplete'>
+    Pick<
+      RecordZoneOptions,
+      'apex' | 'isLocalForm' | 'settings' | 'site' | 'isComplete' | 'onStates'
+    >
   > = {},
   health = new TestHealth(),
   onChange?: (change: SetChange) => void,
@@ -134,11 +138,18 @@ export function zone(
     settings: options.settings,
     site: options.site,
     isComplete: options.isComplete,
+    onStates: options.onStates,
     onConflict: (text) => conflicts.push(text),
     onChange,
     onOut: ({ set }, isOver) => ignored.push(`${set} ${!isOver}`),
   })
   return { records, sink, conflicts, ignored, health }
+}
+
+/** The endpoints of a record that are not served in full. */
+export function impairedOf(records: RecordZone, of: StoredRecord): Contribution[] {
+  const all = records.endpointsOf(of).flatMap(({ contributions }) => contributions)
+  return all.filter((one) => impairmentOf(one) !== undefined)
 }
 
 export const added = (...givens: Given[]): RecordChange[] =>

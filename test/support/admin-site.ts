@@ -170,6 +170,7 @@ export function adminSite(changed: Partial<AdminSite> = {}) {
     names: async () => ({ names: [], isComplete: true }),
     traffic: () => undefined,
     fleet: { list: async () => [], ask: async () => fail('unused') },
+    health: { list: async () => undefined },
     explain: async () => undefined,
     ...changed,
   }

@@ -4,6 +4,7 @@ import { sessionOf } from './access.ts'
 import type { AdminRoute } from './admin-route.ts'
 import { DRAIN_ROUTES } from './drain-routes.ts'
 import { FLEET_ROUTES } from './fleet-routes.ts'
+import { HEALTH_ROUTES } from './health-routes.ts'
 import { NAMES_ROUTES } from './names-routes.ts'
 import { composeOpenApi } from './openapi.ts'
 import { ApiFault, attempt } from './problem.ts'
@@ -75,6 +76,7 @@ export const ROUTES: readonly AdminRoute[] = [
       return { events: log?.after(after, limit) ?? [], lastId: log?.lastId ?? 0 }
     },
   },
+  ...HEALTH_ROUTES,
   {
     method: 'GET',
     path: '/v1/session',

@@ -3,6 +3,7 @@ import { PROBLEM_KINDS } from '../../base/telemetry/problems.ts'
 import { SHIFT_OUTCOMES } from '../../health/shift/shift.ts'
 import { EXPLANATION } from './explanation-schema.ts'
 import { FLEET_SCHEMAS } from './fleet-routes.ts'
+import { HEALTH_SCHEMAS } from './health-routes.ts'
 import { COUNT, FLAG, list, nullable, object, type Schema, TEXT, TIME } from './schema.ts'
 import { TRAFFIC_SCHEMAS } from './traffic-routes.ts'
 
@@ -165,6 +166,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     events: list(REF('Event')),
     lastId: { ...COUNT, description: 'id of the last event of the server' },
   }),
+  ...HEALTH_SCHEMAS,
   Explanation: EXPLANATION,
   ...TRAFFIC_SCHEMAS,
   Drain: object(DRAIN, DRAIN_TIMES),

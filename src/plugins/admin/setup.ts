@@ -3,6 +3,8 @@ import { isLoopback } from '../../base/loopback.ts'
 import { checkDirectoryOf } from '../../base/persist/state-file.ts'
 import type { ResourceLease } from '../../base/resource-registry.ts'
 import { lazyKey } from '../../base/shared-values.ts'
+import { EndpointHistory } from '../../base/telemetry/endpoint-history.ts'
+import { EndpointLists } from '../../base/telemetry/endpoint-lists.ts'
 import { EventLog } from '../../base/telemetry/event-log.ts'
 import { oneProblem, type ProblemGroup } from '../../base/telemetry/problems.ts'
 import { DrainIndex } from '../../health/drain/drain-index.ts'
@@ -13,6 +15,7 @@ import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import { RecordZoneIndex } from '../../publish/record-zone-index.ts'
 import { CertificateFiles } from './certificate.ts'
 import { Drains } from './drains.ts'
+import { Endpoints } from './endpoints.ts'
 import { EventFile } from './event-file.ts'
 import { Explanations } from './explanations.ts'
 import { Fleet } from './fleet.ts'
@@ -93,6 +96,7 @@ function serve(
     fleet,
     names: (request) => names.list(request),
     traffic: () => blocks.traffic?.traffic,
+    health: new Endpoints(() => held, c.clock),
     explain: (question) => explanations.explain(question),
   }
   const start = (): void => {
@@ -113,9 +117,9 @@ function serve(
     explanations.close()
     fleet.close()
     if (held === undefined) return
-    const { events, drains, zones, file } = held
+    const { file } = held
     const written = file?.item.written()
-    for (const lease of [events, drains, zones, file]) lease?.release()
+    for (const lease of Object.values(held)) lease?.release()
     await written
   }
   const problems = () => problemsOf(address, tokens?.faults ?? [], held?.file?.item)
@@ -131,6 +135,8 @@ interface Held {
   readonly events: ResourceLease<EventLog>
   readonly drains: ResourceLease<DrainIndex>
   readonly zones: ResourceLease<RecordZoneIndex>
+  readonly history: ResourceLease<EndpointHistory>
+  readonly lists: ResourceLease<EndpointLists>
   readonly file: ResourceLease<EventFile> | undefined
 }
 
@@ -141,6 +147,8 @@ function acquire(c: SetupContext, options: AdminOptions): Held {
     events,
     drains: resources.acquire(DrainIndex, '', () => new DrainIndex()),
     zones: resources.acquire(RecordZoneIndex, '', () => new RecordZoneIndex()),
+    history: resources.acquire(EndpointHistory, '', () => new EndpointHistory(c.clock)),
+    lists: resources.acquire(EndpointLists, '', () => new EndpointLists()),
     file: openFile(c, options, events.item),
   }
 }

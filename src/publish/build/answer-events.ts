@@ -3,6 +3,7 @@ import { printType } from '../../dns/iana/types.ts'
 import { printName } from '../../dns/name/name.ts'
 import { slowStartWeight } from '../../health/slow-start-units.ts'
 import { printTarget } from '../../records/print-endpoint.ts'
+import type { EndpointStates, OwnerStates } from './endpoint-states.ts'
 import type { Member, OwnerSet } from './owner-set.ts'
 
 /** The change of one RRset, and what caused it. */
@@ -29,6 +30,8 @@ interface AnswerEventsOptions {
   readonly others: OtherSites | undefined
   /** Returns the log while events are wanted. */
   readonly find: () => EventLog | undefined
+  /** Missing = states of endpoints are not noted. */
+  readonly states?: EndpointStates | undefined
 }
 
 export interface OtherSites {
@@ -64,16 +67,22 @@ export class AnswerEvents {
     else known.count++
   }
 
+  noteStates(zone: string, change: OwnerStates): void {
+    this.#options.states?.note(zone, change)
+  }
+
   /** Drops the changes so far: the zones are loaded, which is one event per zone. */
   noteLoad(zones: readonly { zone: string; serial: number; text: string }[]): void {
     this.#take()
     const { source, find } = this.#options
     const actor = { kind: 'load', name: source } as const
+    this.#options.states?.flush(() => ({ actor }))
     for (const zone of zones) find()?.add({ actor, ...zone })
   }
 
   /** Logs the changes, which are published with these serials. */
   flush(serialOf: (zone: string) => number): void {
+    this.#options.states?.flush((actor) => this.#causeOf(actor))
     if (this.#changes.length === 0) return
     const { changes, more } = this.#take()
     const log = this.#options.find()

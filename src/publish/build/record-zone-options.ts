@@ -1,6 +1,7 @@
 import type { Endpoint } from '../../records/dns-record.ts'
 import type { SetChange } from './answer-events.ts'
 import type { RecordForm } from './decoded-record.ts'
+import type { OwnerStates } from './endpoint-states.ts'
 import type { OutSetsOptions } from './out-sets.ts'
 import type { OwnerConflictsOptions } from './owner-conflicts.ts'
 import type { OwnerSet, ZoneSettings } from './owner-set.ts'
@@ -37,4 +38,6 @@ export interface RecordZoneOptions extends RecordForm {
   readonly onOut: OutSetsOptions['onOut']
   /** Called with each change of an RRset. */
   readonly onChange?: ((change: SetChange) => void) | undefined
+  /** Called with each owner whose endpoints, or their health, may have changed. */
+  readonly onStates?: ((change: OwnerStates) => void) | undefined
 }

@@ -3,7 +3,6 @@ import type { EventActor } from '../../base/telemetry/event-log.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { printName } from '../../dns/name/name.ts'
 import type { HealthRow } from '../../health/health-table.ts'
-import { SLOW_START_UNITS } from '../../health/slow-start-units.ts'
 import type { Endpoint } from '../../records/dns-record.ts'
 import { firstOwnerKey, unpackPlace, unpackSettings } from '../../records/pack.ts'
 import { comparePacked, type PackedDifference } from '../../records/packed-difference.ts'
@@ -113,22 +112,25 @@ export class RecordZone {
     return this.#out
   }
 
-  /** Keys of the records with targets that are down, drained or in slow start. */
+  /** Keys of the records with targets that are down, drained, in slow start or shifted. */
   *impairedKeys(): Generator<string> {
     const keys = this.#dead.cnameKeys()
     yield* keys
     for (const key of this.#healths.impairedKeys()) if (!keys.has(key)) yield key
   }
 
-  /** The endpoints of a record of this zone that have targets out of service, or are in slow start. */
-  impaired(record: StoredRecord): Contribution[] {
+  /** Yields all records with an owner in this zone. */
+  records(): Iterable<StoredRecord> {
+    return this.#holders.records()
+  }
+
+  /** The endpoints of a record of this zone, by owner. Zones in the gateway-local form have none. */
+  endpointsOf(record: StoredRecord): OwnerGroup[] {
     if (this.#options.isLocalForm) return []
     const { groups } = new DecodedRecord(this.#healths.servedState(record), this.#options)
-    return groups
-      .flatMap(({ contributions }) => this.#dead.resolve(contributions))
-      .filter(({ down, drained, units = SLOW_START_UNITS }) => {
-        return down.size > 0 || (drained?.size ?? 0) > 0 || units < SLOW_START_UNITS
-      })
+    return groups.map((group) => {
+      return { ...group, contributions: this.#dead.resolve(group.contributions) }
+    })
   }
 
   /** Digest of the content without the SOA; equal for equal content, regardless of the history. */
@@ -141,7 +143,8 @@ export class RecordZone {
    * endpoint. `owner`: lower-case wire form.
    */
   explain(owner: Uint8Array, report: BuildReport): OwnerSet[] {
-    return this.#sets(lowerNameKey(owner), owner, new Map(), [], report)
+    const key = lowerNameKey(owner)
+    return this.#sets(key, owner, this.#resolved(key, owner, new Map(), []), [], report)
   }
 
   /** `nameKey` of each name of a record. Names may be added and removed while it is read. */
@@ -198,7 +201,7 @@ export class RecordZone {
     const owners = yield* this.#findOwners(others, served, next)
     const current = new Map<string, OwnerSet[]>()
     for (const [key, { owner }] of owners) {
-      current.set(key, this.#sets(key, owner, served, []))
+      current.set(key, this.#sets(key, owner, this.#resolved(key, owner, served, []), []))
       yield
     }
     for (const [change, difference] of differences) this.#index(change, served, next, difference)
@@ -262,7 +265,9 @@ export class RecordZone {
       if (owners.has(key)) continue
       if (known.size > DECODED_MAX) known.clear()
       const owner = Uint8Array.from(Buffer.from(key, 'latin1'))
-      const before = this.#dead.asServed(() => this.#sets(key, owner, known, []))
+      const before = this.#dead.asServed(() => {
+        return this.#sets(key, owner, this.#resolved(key, owner, known, []), [])
+      })
       this.#replan({ key, owner, actor }, before, known)
       yield
     }
@@ -315,6 +320,7 @@ export class RecordZone {
       for (const set of sets) if (isServed(set)) this.#put({ key, owner, actor }, set, undefined)
       this.#conflicts.note(key, conflicts)
       this.#noteOut(key, owner, sets)
+      this.#options.onStates?.({ key, actor, contributions, before: [], after: sets })
     }
   }
 
@@ -352,7 +358,8 @@ export class RecordZone {
   #replan(changed: ChangedOwner, current: readonly OwnerSet[], decoded: Decoded = new Map()): void {
     const { key, owner } = changed
     const conflicts: Conflict[] = []
-    const desired = this.#sets(key, owner, decoded, conflicts)
+    const contributions = this.#resolved(key, owner, decoded, conflicts)
+    const desired = this.#sets(key, owner, contributions, conflicts)
     this.#declare(owner, current, desired)
     const served = current.filter(isServed)
     const wanted = desired.filter(isServed)
@@ -362,9 +369,8 @@ export class RecordZone {
       if (!isPut) this.#options.sink.rename?.(owner, set)
     }
     for (const change of changes) {
-      const old = served.find(
-        (s) => s.type === (change.kind === 'put' ? change.set.type : change.type),
-      )
+      const type = change.kind === 'put' ? change.set.type : change.type
+      const old = served.find((set) => set.type === type)
       if (old !== undefined) {
         this.#digest.remove(key, old)
         this.tally.remove(old)
@@ -374,12 +380,12 @@ export class RecordZone {
         this.#put(changed, change.set, old)
         continue
       }
-      const { type } = change
       this.#options.sink.remove(owner, type)
       this.#options.onChange?.({ ...changed, type, before: old, after: undefined })
     }
     this.#conflicts.note(key, conflicts)
     this.#noteOut(key, owner, desired)
+    this.#options.onStates?.({ ...changed, contributions, before: current, after: desired })
   }
 
   /** A name with an empty set exists: its answers are NODATA, never NXDOMAIN. */
@@ -400,10 +406,22 @@ export class RecordZone {
   #sets(
     key: string,
     owner: Uint8Array,
-    decoded: Decoded,
+    contributions: readonly Contribution[],
     conflicts: Conflict[],
     report?: BuildReport,
   ): OwnerSet[] {
+    const { apex, settings, site } = this.#options
+    const isApex = key === this.#apexKey
+    return buildOwnerSets(owner, contributions, { isApex, apex, site, settings, report }, conflicts)
+  }
+
+  /** Returns the endpoints of an owner, of all records. */
+  #resolved(
+    key: string,
+    owner: Uint8Array,
+    decoded: Decoded,
+    conflicts: Conflict[],
+  ): readonly Contribution[] {
     const fixed = this.#fixedByOwner.get(key) ?? []
     const contributions = [...fixed]
     const holders = this.#holders.of(key)
@@ -416,15 +434,12 @@ export class RecordZone {
       const text = `${printName(owner)}: more than ${HOLDERS_MAX} records have endpoints at that name; only the first ${HOLDERS_MAX} are served`
       conflicts.push({ text, key: leftOut.key, owner, type: leftOut.endpoint.type })
     }
-    const isApex = key === this.#apexKey
     if (this.#ownKeys.has(key)) {
-      const defaults = defaultsAt(owner, isApex, contributions, this.#options)
+      const defaults = defaultsAt(owner, key === this.#apexKey, contributions, this.#options)
       const added = defaults.map((one) => this.#configured(DEFAULT_KEY, one))
       contributions.splice(fixed.length, 0, ...added)
     }
-    const { apex, settings, site } = this.#options
-    const resolved = this.#dead.resolve(contributions)
-    return buildOwnerSets(owner, resolved, { isApex, apex, site, settings, report }, conflicts)
+    return this.#dead.resolve(contributions)
   }
 
   /** The Corefile comes before all records. `key`: CONFIGURED_KEY or DEFAULT_KEY. */

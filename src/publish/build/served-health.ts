@@ -33,11 +33,9 @@ export class ServedHealths {
     return this.#served.has(key)
   }
 
-  /** Keys of the records with targets that are down, drained or in slow start. */
+  /** Keys of the records with targets that are down, drained, in slow start or shifted. */
   *impairedKeys(): Generator<string> {
-    for (const [key, { health, slowStart, drains }] of this.#served) {
-      if (health.down.length + slowStart.length > 0 || drains !== NO_DRAINS) yield key
-    }
+    for (const [key, state] of this.#served) if (!isPlain(state)) yield key
   }
 
   /** The state in which the record is served. */

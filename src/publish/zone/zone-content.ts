@@ -22,7 +22,7 @@ export function createRecordZone(
   options: PublishOptions,
   parts: Pick<
     RecordZoneOptions,
-    'sink' | 'health' | 'onConflict' | 'isComplete' | 'onOut' | 'onChange'
+    'sink' | 'health' | 'onConflict' | 'isComplete' | 'onOut' | 'onChange' | 'onStates'
   > & {
     readonly exporter?: LocalExporter | undefined
   },
@@ -48,6 +48,8 @@ export function createRecordZone(
     defaultAddresses: isLocal ? [] : composeDefaultAddresses(apex, options),
     settings: { ...NO_SETTINGS, ...options.settings, ...whole },
     ...callbacks,
+    // The zone of the record itself reports them.
+    onStates: isLocal ? undefined : callbacks.onStates,
   })
 }
 

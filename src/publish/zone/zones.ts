@@ -408,6 +408,7 @@ export class PublishedZones {
     const records = createRecordZone(apex, this.#options, {
       ...{ sink, health, exporter },
       onChange: (change) => events.note(text, change),
+      onStates: (change) => events.noteStates(text, change),
       onConflict: (conflict) => {
         const rest = (): void =>
           log.warning('and more conflicts of records', 'record-conflict-more')
