@@ -32,6 +32,7 @@ export async function openAnswerExplainer(instance: Instance): Promise<AnswerExp
       return printExplanation(explanation).map(escapeControls)
     },
     explain: (question) => explainer.explain(scanExplainQuestion(question)),
+    whatIf: (order) => explainer.whatIf(order),
     close: () => explainer.close(),
   }
 }

@@ -1,3 +1,4 @@
+import { runWhole } from '../base/slices.ts'
 import { printType, RRType } from '../dns/iana/types.ts'
 import { ALIASES_MAX } from '../dns/message/direct-answer.ts'
 import { printName } from '../dns/name/name.ts'
@@ -98,9 +99,17 @@ export class NameComparison {
 
   /** Returns every change, in the order of the names before and then of the names that are new. */
   changes(): NameDifference[] {
+    return runWhole(this.changesInSteps())
+  }
+
+  /** As `changes`, with pauses. */
+  *changesInSteps(): Generator<void, NameDifference[]> {
     const changes: NameDifference[] = []
     const names = new Map([...this.#before.names, ...this.#after.names])
-    for (const key of names.keys()) this.#compareName(key, changes)
+    for (const key of names.keys()) {
+      this.#compareName(key, changes)
+      yield
+    }
     return changes
   }
 

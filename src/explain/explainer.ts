@@ -1,17 +1,21 @@
 import { LOCATOR } from '../geo/locator.ts'
+import type { WhatIfOrder, WhatIfReply } from '../plugin/admin-what-if.ts'
 import { ExplainableIndex } from '../publish/explainable.ts'
+import { PreviewIndex } from '../publish/preview/preview-index.ts'
 import type { Instance } from '../server/instance.ts'
 import { Replay } from '../server/replay.ts'
 import { ChoiceTrace } from '../steering/trace.ts'
 import { explain } from './explain.ts'
 import type { ExplainRequest } from './explain-request.ts'
 import type { Explanation } from './explanation.ts'
+import { LiveWhatIf } from './live-what-if.ts'
 
 /** Explains the answers of one instance, which runs in this thread. */
 export class Explainer {
   readonly #trace = new ChoiceTrace()
   readonly #index: ExplainableIndex
   readonly #replay: Replay
+  readonly #whatIf: LiveWhatIf
   readonly #stops: (() => void)[] = []
 
   private constructor(instance: Instance) {
@@ -24,6 +28,9 @@ export class Explainer {
       random: this.#trace.random,
     })
     this.#stops.push(() => this.#replay.close())
+    const previews = resources.acquire(PreviewIndex, '', () => new PreviewIndex())
+    this.#stops.push(previews.release)
+    this.#whatIf = new LiveWhatIf(instance, previews.item)
   }
 
   /**
@@ -52,6 +59,11 @@ export class Explainer {
   /** See `explain`. `serves` is true. */
   explain(request: ExplainRequest): Explanation {
     return explain(request, { replay: this.#replay, trace: this.#trace, index: this.#index })
+  }
+
+  /** See `LiveWhatIf`. */
+  whatIf(order: WhatIfOrder): Promise<WhatIfReply> {
+    return this.#whatIf.compare(order)
   }
 
   close(): void {

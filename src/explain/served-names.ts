@@ -1,8 +1,11 @@
+import type { Clock } from '../base/clock.ts'
 import { Random } from '../base/random.ts'
+import { runInSlices } from '../base/slices.ts'
 import { RRType } from '../dns/iana/types.ts'
 import type { Locator } from '../geo/locator.ts'
 import type { RecordZone } from '../publish/build/record-zone.ts'
 import type { OfflineBlock } from '../publish/offline/offline-block.ts'
+import type { ZonePreview } from '../publish/preview/zone-preview.ts'
 import { ImageSink, type RRsetStore } from '../publish/zone/image-sink.ts'
 import { lowerNameKey } from '../records/validate/names.ts'
 import { decodeSteering } from '../steering/decode.ts'
@@ -89,6 +92,30 @@ export class ServedNames {
     }
     const before = new ServedNames(table, after === undefined ? names : new Map(names))
     await after?.zones.edit(filled, zones)
+    await table.built()
+    table.close()
+    return [before, new ServedNames(table, names)]
+  }
+
+  /**
+   * Builds the names that a change of running zones concerns, before and after it, in slices. `preview`: its records
+   * have been found. Rejects with an InputError.
+   */
+  static async buildPreview(
+    preview: ZonePreview,
+    locator: Locator | undefined,
+    clock: Clock,
+  ): Promise<readonly [before: ServedNames, after: ServedNames]> {
+    const table = new SteeringTable({ locator, random: new Random(0), onError: () => {} })
+    table.gather()
+    const names: Names = new Map()
+    const sink = new ImageSink(storeIn(names), NO_ZONE, table)
+    await runInSlices(
+      preview.fill(() => sink),
+      clock,
+    )
+    const before = new ServedNames(table, new Map(names))
+    await runInSlices(preview.apply(), clock)
     await table.built()
     table.close()
     return [before, new ServedNames(table, names)]

@@ -3,7 +3,9 @@ import { bundledLocator } from '../geo/bundled-locator.ts'
 import type { ClassTrie } from '../geo/class-trie.ts'
 import { measureCells } from '../geo/classes/class-cells.ts'
 import { LOCATOR, type Locator } from '../geo/locator.ts'
+import { type JobRunner, runJobInline } from '../geo/worker/run-job.ts'
 import { placeOf } from '../plugin/block-place.ts'
+import type { BlockConfig } from '../plugin/directive.ts'
 import { isLocalZone } from '../records/local-zone.ts'
 import { type AddressShares, CellShares } from './cell-shares.ts'
 import { NameComparison, type NameDifference } from './compare-names.ts'
@@ -49,7 +51,7 @@ export async function compareBlocks(blocks: Configurations): Promise<WhatIf> {
   const changes: MeasuredChange[] = []
   const nameCount = { before: 0, after: 0 }
   for (const pair of pairBlocks(blocks)) {
-    const block = printKeys((pair.after ?? pair.before)!)
+    const block = printKeys((pair.after ?? pair.before)!.block)
     const locators = [placed(pair.before), placed(pair.after)] as const
     const [old, next] = await buildNames(pair, locators, blocks.isEdit)
     nameCount.before += old.names.size
@@ -74,7 +76,7 @@ export function shareOf({ shares }: MeasuredChange): number {
   return Math.max(shares.ipv4, shares.ipv6)
 }
 
-function byShare(a: MeasuredChange, b: MeasuredChange): number {
+export function byShare(a: MeasuredChange, b: MeasuredChange): number {
   const difference = shareOf(b) - shareOf(a)
   if (difference !== 0) return difference
   return a.name < b.name || (a.name === b.name && a.type < b.type) ? -1 : 1
@@ -145,20 +147,21 @@ function hasZone(block: ComparedBlock, apex: Uint8Array): boolean {
   return apexesOf(block).some((other) => nameKey(other) === nameKey(apex))
 }
 
-function printKeys({ block }: ComparedBlock): string {
+export function printKeys(block: BlockConfig): string {
   const keys = block.keys.map(({ zoneText, port }) => `${zoneText}:${port}`).join(' ')
   return block.viewName === '' ? keys : `${keys} (view ${block.viewName})`
 }
 
 /** Returns a trie that distinguishes countries. Without a locator, from the bundled database. */
-async function placesOf(
+export async function placesOf(
   { table }: ServedNames,
   locator: PlacedLocator | undefined,
+  runJob: JobRunner = runJobInline,
 ): Promise<ClassTrie> {
   // That of the table has all places, if the table has one.
   if (table.trie.classCount > 1) return table.trie
   if (locator !== undefined) return locator.classify([])
-  const bundled = bundledLocator()
+  const bundled = bundledLocator(undefined, runJob)
   try {
     await bundled.open()
     return await new PlacedLocator(bundled).classify([])

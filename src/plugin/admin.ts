@@ -7,6 +7,7 @@ import type { AdminFleet } from './admin-fleet.ts'
 import type { AdminHealth } from './admin-health.ts'
 import type { NameList, NamesRequest } from './admin-names.ts'
 import type { AdminTraffic } from './admin-traffic.ts'
+import type { WhatIfOrder, WhatIfReply } from './admin-what-if.ts'
 import type { ExplainQuestion } from './answer-explainer.ts'
 
 /** What a client may do: `view` reads, and `operate` also changes what is served. */
@@ -66,4 +67,6 @@ export interface AdminSite {
    * Rejects with InputError if the question is invalid.
    */
   readonly explain: (question: ExplainQuestion) => Promise<object | undefined>
+  /** Resolves to what a change would change; else as `explain`. */
+  readonly whatIf: (order: WhatIfOrder) => Promise<WhatIfReply | undefined>
 }

@@ -1,3 +1,4 @@
+import type { WhatIfOrder, WhatIfReply } from './admin-what-if.ts'
 import type { Transaction } from './transaction.ts'
 
 /** First label of the names that ask for an explanation, with its length. */
@@ -34,5 +35,7 @@ export interface AnswerExplainer {
   lines(tx: Transaction, qname: Uint8Array, qtype: number): readonly string[]
   /** Returns an explanation as plain data. Throws InputError if the question is invalid. */
   explain(question: ExplainQuestion): object
+  /** Compares the present answers with those after a change. Rejects with InputError if the order is invalid. */
+  whatIf(order: WhatIfOrder): Promise<WhatIfReply>
   close(): void
 }

@@ -36,6 +36,7 @@ import { type HealthOptions, NO_HEALTH } from './health-options.ts'
 import type { PublishOptions } from './options.ts'
 import { deathRulesOf } from './peers/death-rules.ts'
 import type { PublisherPeers, PublisherPeersParts } from './peers/peers.ts'
+import type { PreviewScope } from './preview/preview-index.ts'
 import { recordsOfCluster, recordsOfPeers, withoutFile } from './probed-records.ts'
 import type { PublisherGroup } from './publisher-group.ts'
 import {
@@ -186,6 +187,13 @@ export class RecordPipeline {
       downReason: (key, address) => this.#table?.reasonOf(key, address) ?? '',
       healthOf: (name) => this.#peers?.explainHealth(name) ?? [],
     }
+  }
+
+  /** What previews of changes need; undefined = the records are not open. */
+  get previewed(): Pick<PreviewScope, 'own' | 'drainsWith'> | undefined {
+    const drains = this.#table?.drains
+    if (drains === undefined || this.#rights === undefined) return undefined
+    return { own: this.#rights, drainsWith: drains.drainsWith.bind(drains) }
   }
 
   /** Handles a NOTIFY for the zone kdrnt from that address. */

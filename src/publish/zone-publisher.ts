@@ -8,12 +8,15 @@ import { type StatusPart, zoneWithoutRecords } from '../base/telemetry/status.ts
 import { systemTimers } from '../base/timers.ts'
 import { printName } from '../dns/name/name.ts'
 import type { Locator } from '../geo/locator.ts'
+import type { HealthView } from '../health/health-table.ts'
 import { ShiftFile } from '../health/shift/shift-file.ts'
 import { SlowStartFile } from '../health/slow-start-file.ts'
 import { hostOfSiteKey } from '../peering/merged-keys.ts'
 import { isLocalZone } from '../records/local-zone.ts'
+import type { RecordSource } from '../records/record-source.ts'
 import { isRead } from '../sources/open-source.ts'
 import { abilitiesOf, nameOf } from '../sources/source-place.ts'
+import type { ZoneOwnership } from '../sources/zone-ownership.ts'
 import type { VersionSource, ZoneVersions } from '../xfr/zone-versions.ts'
 import { AnswerEvents } from './build/answer-events.ts'
 import { findLameServers } from './build/default-server.ts'
@@ -21,6 +24,7 @@ import { EndpointStates } from './build/endpoint-states.ts'
 import { ExplainableIndex, explainableZones } from './explainable.ts'
 import type { PublishOptions } from './options.ts'
 import type { PublisherPeersParts } from './peers/peers.ts'
+import { PreviewIndex } from './preview/preview-index.ts'
 import type { PublisherGroup } from './publisher-group.ts'
 import { RecordPipeline } from './record-pipeline.ts'
 import { RecordZoneIndex } from './record-zone-index.ts'
@@ -339,6 +343,7 @@ export class ZonePublisher {
     this.#explain(open, zones)
     this.#listNames(zones)
     this.#list(zones)
+    this.#offerPreviews(zones, records, health, owned!.ownership)
     this.#stops.add(measure(metrics, nameOf(this.#options.source), owned!, zones))
     this.#snapshot?.keep(zones, open, this.#shape)
   }
@@ -412,6 +417,23 @@ export class ZonePublisher {
     const lists = resources.acquire(EndpointLists, '', () => new EndpointLists())
     const { downReason: downReasons } = this.#records.provenance
     this.#stops.add(lists.item.add(listEndpoints({ place, zones, downReasons })), lists.release)
+  }
+
+  /** Makes changes of the zones previewable. */
+  #offerPreviews(
+    zones: PublishedZones,
+    records: RecordSource,
+    health: HealthView,
+    ownership: ZoneOwnership,
+  ): void {
+    const { resources, place, locator } = this.#parts
+    const { previewed } = this.#records
+    if (previewed === undefined) return
+    const index = resources.acquire(PreviewIndex, '', () => new PreviewIndex())
+    const options = this.#zoneOptions
+    const parts = { place, options, ownership, locator, records, health, ...previewed }
+    const remove = index.item.add({ ...parts, zones: zones.zones })
+    this.#stops.add(remove, index.release)
   }
 
   /** Where records of peers are merged, our own records have already been filtered by namespace. */

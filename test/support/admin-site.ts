@@ -172,6 +172,7 @@ export function adminSite(changed: Partial<AdminSite> = {}) {
     fleet: { list: async () => [], ask: async () => fail('unused') },
     health: { list: async () => undefined },
     explain: async () => undefined,
+    whatIf: async () => undefined,
     ...changed,
   }
   return { site, events, lines }

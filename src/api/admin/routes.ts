@@ -10,6 +10,7 @@ import { composeOpenApi } from './openapi.ts'
 import { ApiFault, attempt } from './problem.ts'
 import { COUNT, FLAG, object, TEXT } from './schema.ts'
 import { TRAFFIC_ROUTES } from './traffic-routes.ts'
+import { WHAT_IF_ROUTES } from './what-if-routes.ts'
 
 const EVENTS_DEFAULT = 100
 const EVENTS_MAX = 1000
@@ -98,6 +99,7 @@ export const ROUTES: readonly AdminRoute[] = [
   ...FLEET_ROUTES,
   ...NAMES_ROUTES,
   ...TRAFFIC_ROUTES,
+  ...WHAT_IF_ROUTES,
 ]
 
 async function explain(site: AdminSite, question: ExplainQuestion): Promise<object> {

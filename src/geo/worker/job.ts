@@ -1,5 +1,6 @@
 import type { ClassTrieData } from '../class-trie.ts'
 import { buildClasses } from '../classes/build-classes.ts'
+import { type ClassCell, measureCells } from '../classes/class-cells.ts'
 import type { PointSet } from '../classes/point-orders.ts'
 import { verifyEntries, verifyTree } from '../classes/verify.ts'
 import type { GeoCode } from '../code.ts'
@@ -24,9 +25,18 @@ export type GeoJob =
       /** True if the result must contain the content in shared memory. */
       readonly isKept: boolean
     }
+  | {
+      readonly kind: 'measure'
+      /** As in `measureCells`. */
+      readonly tries: readonly ClassTrieData[]
+    }
 
-/** `trie`: result of `classify`; `builtSeconds`: of `verify`; `image`: of `verify` with `isKept`. */
+/**
+ * `trie`: result of `classify`; `builtSeconds`: of `verify`; `image`: of `verify` with `isKept`; `cells`: of
+ * `measure`.
+ */
 export interface GeoResult {
+  readonly cells?: readonly ClassCell[]
   readonly trie?: ClassTrieData
   /** See `Database`. */
   readonly builtSeconds?: number
@@ -46,6 +56,7 @@ export function performJob(job: GeoJob): GeoResult {
     const { nets, codes, pointSets } = job
     return { trie: buildClasses({ databases, nets, codes, pointSets }) }
   }
+  if (job.kind === 'measure') return { cells: measureCells(job.tries) }
   const image = readSource(job.source, job.isKept)
   const verify = job.isThorough ? verifyEntries : verifyTree
   const database = new Database(image)

@@ -292,15 +292,31 @@ export class DrainColumn {
     }
   }
 
+  /** Returns the drains that a record would have if those of `begun` began and others ended. */
+  drainsWith(
+    record: StoredRecord,
+    begun: readonly EndpointDrain[],
+    isEnded: (drain: EndpointDrain) => boolean,
+  ): RecordDrains {
+    const { sitesOf } = this.#options
+    const drains = this.#drainsFor(record).filter((drain) => !isEnded(drain))
+    return findDrains(record, [...drains, ...begun], () => sitesOf(record))
+  }
+
   #find(record: StoredRecord): RecordDrains {
-    const { site, sitesOf } = this.#options
+    const { sitesOf } = this.#options
+    return findDrains(record, this.#drainsFor(record), () => sitesOf(record))
+  }
+
+  /** Returns the drains in force that may select endpoints of a record. */
+  #drainsFor(record: StoredRecord): readonly EndpointDrain[] {
+    const { site } = this.#options
     // The same object as long as the annotation is the same: equal drains are the same object.
     const known = this.#annotated.get(record.key)
     const own = drainOfRecord(record, site)
     const annotation = known && own && isSameDrain(known, own) ? known : own
     const isDrained = annotation !== undefined && this.#isActive(annotation)
-    const drains = isDrained ? [...this.#fedDrains, annotation] : this.#fedDrains
-    return findDrains(record, drains, () => sitesOf(record))
+    return isDrained ? [...this.#fedDrains, annotation] : this.#fedDrains
   }
 }
 

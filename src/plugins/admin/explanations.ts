@@ -1,9 +1,13 @@
 import type { Timers } from '../../base/timers.ts'
+import type { WhatIfOrder, WhatIfReply } from '../../plugin/admin-what-if.ts'
 import type { AnswerExplainer, ExplainQuestion } from '../../plugin/answer-explainer.ts'
 import { Turns } from './turns.ts'
 
 /** An explainer holds location databases in memory, so it is closed if it is not used. */
 const IDLE_MS = 10 * 60_000
+
+/** Comparisons that wait, with the one that runs. */
+const COMPARISONS_MAX = 4
 
 type OpenExplainer = () => Promise<AnswerExplainer | undefined>
 
@@ -14,7 +18,10 @@ export class Explanations {
   readonly #open: OpenExplainer
   readonly #timers: Timers
   #explainer: AnswerExplainer | undefined
+  /** While it is opened. */
+  #opening: Promise<AnswerExplainer | undefined> | undefined
   readonly #turns = new Turns()
+  readonly #comparisons = new Turns(COMPARISONS_MAX)
   #isClosed = false
   #stopIdle: () => void = () => {}
 
@@ -36,10 +43,23 @@ export class Explanations {
     this.#release()
   }
 
+  /** As `explain`, for a comparison. Fewer wait, because each takes up to some seconds. */
+  whatIf(order: WhatIfOrder): Promise<WhatIfReply | undefined> {
+    return this.#comparisons.run(async () => (await this.#opened())?.whatIf(order))
+  }
+
   async #explain(question: ExplainQuestion): Promise<object | undefined> {
+    return (await this.#opened())?.explain(question)
+  }
+
+  /** Resolves to undefined if the server stops. */
+  async #opened(): Promise<AnswerExplainer | undefined> {
     if (this.#isClosed) return undefined
     if (this.#explainer === undefined) {
-      this.#explainer = await this.#open()
+      this.#opening ??= this.#open()
+      this.#explainer = await this.#opening.finally(() => {
+        this.#opening = undefined
+      })
       if (this.#isClosed) {
         this.#release()
         return undefined
@@ -47,7 +67,7 @@ export class Explanations {
     }
     this.#stopIdle()
     this.#stopIdle = this.#timers.after(IDLE_MS, () => this.#release())
-    return this.#explainer?.explain(question)
+    return this.#explainer
   }
 
   #release(): void {

@@ -98,6 +98,7 @@ function serve(
     traffic: () => blocks.traffic?.traffic,
     health: new Endpoints(() => held, c.clock),
     explain: (question) => explanations.explain(question),
+    whatIf: (order) => explanations.whatIf(order),
   }
   const start = (): void => {
     check()

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Tasks that wait. More are refused. */
+/** Tasks that wait, by default. More are refused. */
 const WAITING_MAX = 32
 
 /**
@@ -10,10 +10,15 @@ const WAITING_MAX = 32
 export class Turns {
   #last: Promise<unknown> = Promise.resolve()
   #waiting = 0
+  readonly #waitingMax: number
+
+  constructor(waitingMax = WAITING_MAX) {
+    this.#waitingMax = waitingMax
+  }
 
   /** Resolves or rejects as the task does; resolves to undefined if too many tasks wait. */
   async run<T>(task: () => Promise<T>): Promise<T | undefined> {
-    if (this.#waiting >= WAITING_MAX) return undefined
+    if (this.#waiting >= this.#waitingMax) return undefined
     this.#waiting++
     const done = this.#last.then(() => nextTurn()).then(task)
     this.#last = done.catch(() => {})

@@ -155,8 +155,13 @@ export class RecordZone {
   /** Returns the types of the RRsets of a name, also of those whose endpoints are all out of service. */
   typesOf(key: string): number[] {
     const owner = Uint8Array.from(Buffer.from(key, 'latin1'))
-    const sets = this.#sets(key, owner, new Map(), [])
+    const sets = this.#sets(key, owner, this.#resolved(key, owner, new Map(), []), [])
     return sets.flatMap(({ type, endpoints }) => (endpoints.length > 0 ? [type] : []))
+  }
+
+  /** The records with endpoints at an owner, by its `lowerNameKey`. Valid until the next change. */
+  recordsAt(owner: string): readonly StoredRecord[] {
+    return this.#holders.of(owner)
   }
 
   /** True if the zone contains this object. */

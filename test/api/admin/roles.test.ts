@@ -37,6 +37,7 @@ function requestOf(method: string, path: string) {
 const QUERIES: Readonly<Record<string, string>> = {}
 const BODIES: Readonly<Record<string, object>> = {
   '/v1/explain': { name: 'app.example.org', client: '192.0.2.1' },
+  '/v1/what-if': { drain: 'site:nowhere' },
   '/v1/drains': { selector: 'site:nowhere' },
 }
 

@@ -10,6 +10,9 @@ function stage(open?: () => Promise<void>) {
   const counts = { opened: 0, closed: 0, explained: 0, inTurn: 0, inTurnMax: 0 }
   const explainer = {
     lines: () => [],
+    whatIf: async () => {
+      throw new Error('unused')
+    },
     explain: ({ name }: { readonly name: string }) => {
       if (name === '') throw new InputError(undefined, 'invalid name')
       counts.explained++
