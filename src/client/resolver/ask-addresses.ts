@@ -11,8 +11,13 @@ export interface AddressQuery {
   /** Lower-case wire form. */
   readonly name: Uint8Array
   readonly family: AddressFamily
+  /** The query is sent once, with a short timeout: other names wait. Missing = false. */
+  readonly isHurried?: boolean
   readonly signal: AbortSignal
 }
+
+/** Limits of a query in a hurry. */
+const HURRIED = { timeoutMs: 1000, tries: 1 }
 
 /** Sends a query. Never rejects. */
 export type AskAddresses = (query: AddressQuery) => Promise<Answered>
@@ -25,12 +30,12 @@ export function askerOf(limits: {
   readonly timeoutMs: number
   readonly tries: number
 }): AskAddresses {
-  return ({ server, name, family, signal }) => {
+  return ({ server, name, family, isHurried = false, signal }) => {
     const type = family === 1 ? RRType.A : RRType.AAAA
     return ask({
       server,
       query: { ...questionOf(name, type), flags: HeaderFlag.RD },
-      ...limits,
+      ...(isHurried ? HURRIED : limits),
       signal,
     })
   }

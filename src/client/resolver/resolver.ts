@@ -14,8 +14,9 @@ import { ServerChoice } from './server-choice.ts'
 import { answerWaitMs, failureWaitMs, type ResolverRules, spread } from './waits.ts'
 
 const STAR = 0x2a
-/** Share of the workers that only names with an answer use. */
+/** Parts of the workers that only names with an answer use, and that names without their first reply leave free. */
 const RESERVED_PART = 4
+const FAILING_PART = 2
 
 export interface ResolverParts {
   readonly rules: ResolverRules
@@ -57,8 +58,8 @@ interface Task {
  *               ▲                                                     │
  *               └───────────── TTL, or backoff of this name ──────────┘
  *
- * The number of workers and of starts per second is bounded. Names that fail, and names without an
- * answer yet, never use all workers, so they do not hold up the others.
+ * The number of workers and of starts per second is bounded. New names come first. Names that fail never use all
+ * workers that new names may use, and both together never use all, so they do not hold up the others.
  */
 export class Resolver {
   readonly #parts: ResolverParts
@@ -67,10 +68,16 @@ export class Resolver {
   readonly #tasks = new Map<string, Task>()
   /** Names whose last round had an answer and no failure. */
   readonly #sound = new DueHeap<Task>()
-  readonly #doubtful = new DueHeap<Task>()
+  /** Names that were never resolved. They are due, the newest one first. */
+  readonly #fresh = new DueHeap<Task>()
+  /** When they were added, the oldest one first. */
+  readonly #freshSinceMs = new Map<Task, number>()
+  readonly #failing = new DueHeap<Task>()
   readonly #abort = new AbortController()
   #active = 0
-  #activeDoubtful = 0
+  #activeFresh = 0
+  #activeFailing = 0
+  #freshCount = 0
   #credit = 0
   #creditMs: number
   #cancelTimer: (() => void) | undefined
@@ -98,7 +105,8 @@ export class Resolver {
 
   /** Time since the name that waits longest was due; 0 = none is overdue. */
   get lagMs(): number {
-    const firstMs = Math.min(this.#sound.firstMs, this.#doubtful.firstMs)
+    const [freshMs = Number.POSITIVE_INFINITY] = this.#freshSinceMs.values()
+    const firstMs = Math.min(this.#sound.firstMs, this.#failing.firstMs, freshMs)
     return Math.max(0, this.#parts.clock.monotonic() - firstMs)
   }
 
@@ -134,8 +142,7 @@ export class Resolver {
     const task = this.#tasks.get(nameKey(name))
     if (task === undefined) return
     this.#tasks.delete(task.key)
-    this.#sound.remove(task)
-    this.#doubtful.remove(task)
+    this.#drop(task)
   }
 
   close(): void {
@@ -161,12 +168,20 @@ export class Resolver {
   }
 
   #put(task: Task, dueMs: number): void {
-    const [into, other] = isSound(task)
-      ? [this.#sound, this.#doubtful]
-      : [this.#doubtful, this.#sound]
-    other.remove(task)
-    into.put(task, dueMs)
+    this.#drop(task)
+    if (isFresh(task)) {
+      this.#fresh.put(task, -this.#freshCount++)
+      this.#freshSinceMs.set(task, dueMs)
+    } else if (isSound(task)) this.#sound.put(task, dueMs)
+    else this.#failing.put(task, dueMs)
     this.#arm()
+  }
+
+  #drop(task: Task): void {
+    this.#sound.remove(task)
+    this.#failing.remove(task)
+    this.#fresh.remove(task)
+    this.#freshSinceMs.delete(task)
   }
 
   #run(): void {
@@ -184,17 +199,28 @@ export class Resolver {
     this.#arm()
   }
 
-  /** The longest overdue name that may have a worker. */
+  /** The newest name, or else the longest overdue one that may have a worker. */
   #take(nowMs: number): Task | undefined {
-    const isFirst = this.#doubtful.firstMs < this.#sound.firstMs
-    if (this.#mayDoubt && isFirst) return this.#doubtful.take(nowMs)
-    return this.#sound.take(nowMs) ?? (this.#mayDoubt ? this.#doubtful.take(nowMs) : undefined)
+    const newest = this.#mayBegin ? this.#fresh.take(nowMs) : undefined
+    if (newest !== undefined) {
+      this.#freshSinceMs.delete(newest)
+      return newest
+    }
+    const mayFail = this.#mayFail
+    if (mayFail && this.#failing.firstMs < this.#sound.firstMs) return this.#failing.take(nowMs)
+    return this.#sound.take(nowMs) ?? (mayFail ? this.#failing.take(nowMs) : undefined)
   }
 
-  get #mayDoubt(): boolean {
+  /** True if a name without an answer may have a worker. */
+  get #mayBegin(): boolean {
     const { workers } = this.#parts.rules
     const reserved = workers === 1 ? 0 : Math.ceil(workers / RESERVED_PART)
-    return this.#activeDoubtful < workers - reserved
+    return this.#activeFresh + this.#activeFailing < workers - reserved
+  }
+
+  get #mayFail(): boolean {
+    const most = Math.max(1, Math.floor(this.#parts.rules.workers / FAILING_PART))
+    return this.#mayBegin && this.#activeFailing < most
   }
 
   /** Sets the timer for the next name that may start. */
@@ -204,8 +230,9 @@ export class Resolver {
     const nowMs = clock.monotonic()
     // When a worker ends, it runs this again.
     if (this.#active >= rules.workers) return
-    const doubtfulMs = this.#mayDoubt ? this.#doubtful.firstMs : Number.POSITIVE_INFINITY
-    const dueMs = Math.min(this.#sound.firstMs, doubtfulMs)
+    const failingMs = this.#mayFail ? this.#failing.firstMs : Number.POSITIVE_INFINITY
+    const freshMs = this.#mayBegin ? this.#fresh.firstMs : Number.POSITIVE_INFINITY
+    const dueMs = Math.min(this.#sound.firstMs, failingMs, freshMs)
     if (dueMs === Number.POSITIVE_INFINITY) return
     const missing = Math.max(0, 1 - this.#credit)
     const startMs = Math.max(dueMs, nowMs, this.#creditMs + (missing * 1000) / rules.perSecond)
@@ -219,33 +246,45 @@ export class Resolver {
   }
 
   async #resolve(task: Task): Promise<void> {
-    const isDoubtful = !isSound(task)
+    const wasFresh = isFresh(task)
+    const isFailing = !wasFresh && !isSound(task)
+    const isHurried = wasFresh && this.#parts.rules.hurriesFirst
     task.isActive = true
     task.isHastened = false
     this.#active++
-    if (isDoubtful) this.#activeDoubtful++
+    if (wasFresh) this.#activeFresh++
+    if (isFailing) this.#activeFailing++
     const found: Observation[] = []
     try {
       for (const family of this.#parts.familiesOf(task.name)) {
-        found.push(...(await this.#askServers(task, family)))
+        found.push(...(await this.#askServers(task, family, isHurried)))
+        if (isHurried && isSilent(found)) break
       }
     } finally {
       task.isActive = false
       this.#active--
-      if (isDoubtful) this.#activeDoubtful--
-      if (this.#tasks.get(task.key) === task) this.#plan(task, found)
+      if (wasFresh) this.#activeFresh--
+      if (isFailing) this.#activeFailing--
+      if (this.#tasks.get(task.key) === task) {
+        if (isHurried && isSilent(found)) this.#repeat(task)
+        else this.#plan(task, found)
+      }
       if (!this.#abort.signal.aborted) this.#run()
     }
   }
 
   /** Asks the servers for one family at the same time. */
-  async #askServers(task: Task, family: AddressFamily): Promise<readonly Observation[]> {
+  async #askServers(
+    task: Task,
+    family: AddressFamily,
+    isHurried: boolean,
+  ): Promise<readonly Observation[]> {
     const { servers, rules, clock, ask, onObservation, serversMaxOf } = this.#parts
     const { signal } = this.#abort
     const most = serversMaxOf?.(task.name) ?? rules.serversMax
     const chosen = this.#choice.choose(servers(), most, clock.monotonic())
     const found = chosen.map(async (server) => {
-      const query = { server, name: task.name, family, signal }
+      const query = { server, name: task.name, family, isHurried, signal }
       const answered = await ask(query)
       const nowMs = clock.monotonic()
       this.#choice.note(server, answered.kind === 'reply', nowMs)
@@ -254,6 +293,12 @@ export class Resolver {
       return observation
     })
     return Promise.all(found)
+  }
+
+  /** Asks again for a name whose first queries had no reply, this time with patience. */
+  #repeat(task: Task): void {
+    task.failures = 1
+    this.#put(task, this.#parts.clock.monotonic())
   }
 
   /** Sets when a name is due again. */
@@ -283,6 +328,16 @@ export class Resolver {
     this.#put(task, dueMs)
     onResolved?.(task.name, dueMs, found)
   }
+}
+
+/** True for a name that was never resolved. */
+function isFresh({ hasAnswered, failures }: Task): boolean {
+  return !hasAnswered && failures === 0
+}
+
+/** True if no server replied. */
+function isSilent(found: readonly Observation[]): boolean {
+  return found.every((one) => one.kind === 'failed' && !one.isReply)
 }
 
 function isSound({ hasAnswered, failures }: Task): boolean {

@@ -18,6 +18,11 @@ export interface ResolverRules {
   readonly leadMs: number
   /** Added to the TTL: by then, the caches of the servers have dropped the old answer. */
   readonly afterMs: number
+  /**
+   * The first queries for a name have a short timeout. So many names that never answer do not delay further new ones
+   * for long. Those without a reply are sent again at once, as far as other names permit.
+   */
+  readonly hurriesFirst: boolean
   /** Largest random part of a wait, so that names with one TTL are not due at once. */
   readonly spreadMs: number
 }
@@ -31,6 +36,7 @@ export const RESOLVER_RULES_DEFAULT: ResolverRules = {
   maxMs: 30 * 60_000,
   leadMs: 0,
   afterMs: 0,
+  hurriesFirst: false,
   spreadMs: 2000,
 }
 

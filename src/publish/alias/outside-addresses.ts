@@ -57,6 +57,8 @@ const TTL_SECONDS_MIN = 5
 const SETTLE_MS = 3000
 const RULES: ResolverRules = {
   ...RESOLVER_RULES_DEFAULT,
+  workers: 64,
+  hurriesFirst: true,
   serversMax: 3,
   afterMs: 200,
   spreadMs: 300,

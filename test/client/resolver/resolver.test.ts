@@ -58,7 +58,7 @@ function bench(
     most = Math.max(most, ++open)
     const what = reply(text, query.family, query.server.host)
     return new Promise((resolve) => {
-      timers.after(what === 'silence' ? 4000 : 20, () => {
+      timers.after(what === 'silence' ? (query.isHurried === true ? 1000 : 4000) : 20, () => {
         open--
         resolve(answerOf(query, what))
       })
@@ -242,6 +242,61 @@ t.test('dead names do not hold up others', async (t) => {
   }
   t.equal(last.size, 50)
   t.ok(gapMs < 13_000, `each is asked at least every ${gapMs} ms`)
+})
+
+t.test('dead names do not hold up new ones', async (t) => {
+  const cases = [
+    // All names are new.
+    { deadMs: 0, rules: { hurriesFirst: true, workers: 64 }, newMs: 1100, lastMs: 25_000 },
+    // The dead names were asked for before.
+    { deadMs: 60_000, rules: { hurriesFirst: true, workers: 64 }, newMs: 100, lastMs: 100 },
+    { deadMs: 900_000, rules: { hurriesFirst: false }, newMs: 100, lastMs: 100 },
+  ]
+  for (const { deadMs, rules, newMs, lastMs } of cases) {
+    const all = { ...RESOLVER_RULES_DEFAULT, ...rules }
+    const { resolver, asked, pass, clock, most } = bench(
+      t,
+      (name) => (name.startsWith('dead') ? 'silence' : { ttl: 3600 }),
+      { rules: all },
+    )
+    const isAnswered = (name: string): boolean => {
+      return asked.filter(({ text }) => text === name).length === 2
+    }
+    resolver.want(wireOf('first.example.'))
+    for (let i = 0; i < 1000; i++) resolver.want(wireOf(`dead${i}.example.`))
+    if (deadMs > 0) await pass(deadMs, 200)
+    else await pass(100)
+    const about = JSON.stringify({ deadMs, ...rules })
+    const startMs = clock.monotonic()
+    resolver.want(wireOf('new.example.'))
+    for (let i = 0; i < 400 && !isAnswered('new.example.'); i++) await pass(50)
+    t.ok(clock.monotonic() - startMs <= newMs, `${about}: a new name after ${clock.monotonic()}`)
+    while (!isAnswered('first.example.') && clock.monotonic() - startMs < lastMs) await pass(50)
+    t.ok(isAnswered('first.example.'), `${about}: the name before the dead ones`)
+    t.ok(most() <= all.workers, 'as many queries at once as before')
+    resolver.close()
+  }
+})
+
+t.test('a lost first query is repeated at once', async (t) => {
+  let count = 0
+  const rules = { ...RESOLVER_RULES_DEFAULT, hurriesFirst: true }
+  const resolved: number[] = []
+  const { resolver, asked, pass } = bench(t, () => (count++ === 0 ? 'silence' : { ttl: 60 }), {
+    rules,
+    onResolved: (_, __, found) => resolved.push(found.length),
+  })
+  resolver.want(wireOf('a.example.'))
+  await pass(1500)
+  t.strictSame(
+    asked.map(({ family, isHurried }) => [family, isHurried]),
+    [
+      [1, true],
+      [1, false],
+      [2, false],
+    ],
+  )
+  t.strictSame(resolved, [2], 'nothing is known of it before')
 })
 
 t.test('a dead server does not hold up names', async (t) => {
