@@ -1,29 +1,30 @@
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import { parseAllDocuments } from 'yaml'
+import t from 'tap'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
-import { externalDnsBinary, needsExternalDns } from '../support/cluster-binary.ts'
+import { needsExternalDns } from '../support/cluster-binary.ts'
 import { ask } from '../support/dig.ts'
 import { needs } from '../support/peer.ts'
-import {
-  freePort,
-  MAIN,
-  type RunningProgram,
-  root,
-  startProgram,
-  startServer,
-} from '../support/server.ts'
+import { freePort, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
+import { Gateways } from './gateway-objects.ts'
 import { SEEN_MS, ServedCluster, ZONE } from './served-cluster.ts'
+import { ENDPOINT_API, installDnsEndpoint, installGatewayApi } from './source-definitions.ts'
+import {
+  grantRights,
+  isSettled,
+  NAMESPACE,
+  recordsOf,
+  startExternalDns,
+  startWebhook,
+} from './webhook-site.ts'
 
-const NAMESPACE = 'external-dns'
 const PREFIX = 'external-dns.kubernetes.io/'
 const SERVICES = `/api/v1/namespaces/${NAMESPACE}/services`
 const INGRESSES = `/apis/networking.k8s.io/v1/namespaces/${NAMESPACE}/ingresses`
-const ENDPOINTS = `/apis/externaldns.k8s.io/v1alpha1/namespaces/${NAMESPACE}/dnsendpoints`
-const UP_TO_DATE = /All records are already up to date/g
+const ENDPOINTS = `${ENDPOINT_API}/namespaces/${NAMESPACE}/dnsendpoints`
+const SOURCES = ['service', 'ingress', 'crd', 'gateway-httproute']
 
 t.setTimeout(CLUSTER_TEST_MS)
 
@@ -33,12 +34,13 @@ t.test(
   async (t) => {
     const cluster = await Cluster.start(t)
     await cluster.installCrds()
-    await installEndpoints(cluster)
-    await cluster.createNamespace(NAMESPACE)
+    await installDnsEndpoint(cluster)
+    await installGatewayApi(cluster)
+    for (const name of [NAMESPACE, 'infra']) await cluster.createNamespace(name)
     await grantRights(cluster)
     const site = await ServedCluster.start(t, cluster.kubeconfig('admin'))
     const webhook = await startWebhook(t, ['--kubeconfig', cluster.kubeconfig('viewer')])
-    const externalDns = startExternalDns(t, cluster, webhook.port, 'txt')
+    const externalDns = startExternalDns(t, cluster, webhook.port, { sources: SOURCES })
 
     await t.test('a Service, an Ingress and a DNSEndpoint, with the TXT registry', async (t) => {
       await putService(cluster, 'shop', '192.0.2.1', { ttl: '30' })
@@ -62,6 +64,17 @@ t.test(
       t.match((await dig(`mail.${ZONE}`, 'MX')).answer, [/MX 10 mx\.example\.net\.$/])
       t.match((await dig(`text.${ZONE}`, 'TXT')).answer, [/TXT "a text"$/])
       t.match((await dig(`_sip._tcp.${ZONE}`, 'SRV')).answer, [/SRV 1 2 5060 sip\.example\.net\.$/])
+    })
+
+    await t.test('a Gateway and its HTTPRoute', async () => {
+      const gateways = new Gateways(cluster)
+      await gateways.create('infra', 'shop', [{ name: 'all', port: 80, protocol: 'HTTP' }])
+      await gateways.route(NAMESPACE, 'web', [`web.${ZONE}`])
+      await gateways.acceptRoute(NAMESPACE, 'web', 'True')
+      await gateways.accept('infra', 'shop', ['192.0.2.4'])
+      await site.sees('web', '192.0.2.4')
+      await gateways.accept('infra', 'shop', ['192.0.2.5'])
+      await site.sees('web', '192.0.2.5')
     })
 
     await t.test('set identifiers, weights and codes', async (t) => {
@@ -149,7 +162,10 @@ t.test(
         beside: { port: await freePort(), directory },
       })
       const files = await startWebhook(t, ['--manifests', join(directory, 'records')])
-      const again = startExternalDns(t, cluster, files.port, 'noop')
+      const again = startExternalDns(t, cluster, files.port, {
+        sources: SOURCES,
+        registry: 'noop',
+      })
       const sees = (name: string, want: RegExp) => {
         const isSo = async () =>
           want.test((await ask('dig', server.port, [`${name}.${ZONE}`])).text)
@@ -176,61 +192,6 @@ const dnsEndpoint = {
       { dnsName: `_sip._tcp.${ZONE}`, recordType: 'SRV', targets: ['1 2 5060 sip.example.net.'] },
     ],
   },
-}
-
-interface RunningWebhook extends RunningProgram {
-  readonly port: number
-}
-
-async function startWebhook(t: Test, place: readonly string[]): Promise<RunningWebhook> {
-  const port = await freePort()
-  const program = startProgram(t, [
-    ...([process.execPath, MAIN, 'webhook', '--zones', ZONE, '--namespace', NAMESPACE] as const),
-    ...['--bind-address', `localhost:${port}`, '--metrics-bind-address', '0', ...place],
-  ])
-  await program.prints(/webhook on localhost/)
-  return { ...program, port }
-}
-
-function startExternalDns(
-  t: Test,
-  cluster: Cluster,
-  port: number,
-  registry: string,
-): RunningProgram {
-  return startProgram(t, [
-    externalDnsBinary(),
-    ...['--provider=webhook', `--webhook-provider-url=http://localhost:${port}`],
-    ...[
-      '--source=service',
-      '--source=ingress',
-      '--source=crd',
-      '--policy=sync',
-      '--interval=300ms',
-    ],
-    ...[
-      `--registry=${registry}`,
-      '--txt-owner-id=default',
-      `--kubeconfig=${cluster.kubeconfig('admin')}`,
-    ],
-    ...['A', 'AAAA', 'CNAME', 'MX', 'SRV', 'TXT'].map((type) => `--managed-record-types=${type}`),
-  ])
-}
-
-/** Waits until external-dns has found nothing to do, twice. */
-async function isSettled(externalDns: RunningProgram): Promise<void> {
-  const count = () => externalDns.output().match(UP_TO_DATE)?.length ?? 0
-  const before = count()
-  await until(() => count() >= before + 2, 'external-dns to have nothing to do', SEEN_MS).catch(
-    (error: Error) => {
-      throw new Error(`${error.message}: ${externalDns.output().slice(-2000)}`)
-    },
-  )
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: whatever the API says
-async function recordsOf(cluster: Cluster): Promise<any[]> {
-  return (await cluster.must('GET', cluster.records(NAMESPACE))).items
 }
 
 async function putService(
@@ -264,46 +225,4 @@ async function putIngress(cluster: Cluster, name: string, ip: string): Promise<v
   })
   const status = { loadBalancer: { ingress: [{ ip }] } }
   await cluster.must('PATCH', `${INGRESSES}/${name}/status`, { status })
-}
-
-/** Gives `viewer` the rights of the webhook in `deploy`, and no others. */
-async function grantRights(cluster: Cluster): Promise<void> {
-  const text = readFileSync(join(root, 'deploy/external-dns/rights.yaml'), 'utf8')
-  const [role, binding] = parseAllDocuments(text).map((document) => document.toJS())
-  const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}`
-  await cluster.must('POST', `${path}/roles`, role)
-  const subjects = [{ kind: 'User', name: 'viewer' }]
-  await cluster.must('POST', `${path}/rolebindings`, { ...binding, subjects })
-}
-
-/** The definition of DNSEndpoint, as far as external-dns needs it. */
-async function installEndpoints(cluster: Cluster): Promise<void> {
-  const names = {
-    plural: 'dnsendpoints',
-    singular: 'dnsendpoint',
-    kind: 'DNSEndpoint',
-    listKind: 'DNSEndpointList',
-  }
-  const schema = {
-    openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-  }
-  await cluster.must('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
-    metadata: {
-      name: 'dnsendpoints.externaldns.k8s.io',
-      annotations: {
-        'api-approved.kubernetes.io': 'https://github.com/kubernetes-sigs/external-dns/pull/2007',
-      },
-    },
-    spec: {
-      group: 'externaldns.k8s.io',
-      scope: 'Namespaced',
-      names,
-      versions: [
-        { name: 'v1alpha1', served: true, storage: true, schema, subresources: { status: {} } },
-      ],
-    },
-  })
-  const isServed = async () =>
-    (await cluster.call('GET', '/apis/externaldns.k8s.io/v1alpha1/dnsendpoints')).status === 200
-  await until(isServed, 'dnsendpoints', SEEN_MS)
 }
