@@ -12,11 +12,14 @@ export function parseJsonObject(file: ImportFile): { readonly [key: string]: Yam
 
 /** Returns the value of a JSON file. Throws InputError with the place of the fault. */
 export function parseJson({ name, octets }: ImportFile): YamlValue {
+  const text = octets.toString('utf8')
   try {
-    return JSON.parse(octets.toString('utf8')) as YamlValue
+    return JSON.parse(text) as YamlValue
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    const line = /\(line (\d+) column \d+\)/.exec(error.message)?.[1]
-    throw new InputError({ file: name, line: Number(line ?? 1) }, `is not JSON: ${error.message}`)
+    // Node.js 20 prints no line.
+    const position = Number(/ at position (\d+)/.exec(error.message)?.[1] ?? 0)
+    const line = text.slice(0, position).split('\n').length
+    throw new InputError({ file: name, line }, `is not JSON: ${error.message}`)
   }
 }
