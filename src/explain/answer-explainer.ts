@@ -33,6 +33,7 @@ export async function openAnswerExplainer(instance: Instance): Promise<AnswerExp
     },
     explain: (question) => explainer.explain(scanExplainQuestion(question)),
     whatIf: (order) => explainer.whatIf(order),
+    map: (question) => explainer.map(question),
     close: () => explainer.close(),
   }
 }

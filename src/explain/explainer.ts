@@ -1,4 +1,5 @@
 import { LOCATOR } from '../geo/locator.ts'
+import type { AnswerMap, MapQuestion } from '../plugin/admin-map.ts'
 import type { WhatIfOrder, WhatIfReply } from '../plugin/admin-what-if.ts'
 import { ExplainableIndex } from '../publish/explainable.ts'
 import { PreviewIndex } from '../publish/preview/preview-index.ts'
@@ -9,6 +10,7 @@ import { explain } from './explain.ts'
 import type { ExplainRequest } from './explain-request.ts'
 import type { Explanation } from './explanation.ts'
 import { LiveWhatIf } from './live-what-if.ts'
+import { AnswerMaps } from './map/answer-map.ts'
 
 /** Explains the answers of one instance, which runs in this thread. */
 export class Explainer {
@@ -16,6 +18,7 @@ export class Explainer {
   readonly #index: ExplainableIndex
   readonly #replay: Replay
   readonly #whatIf: LiveWhatIf
+  readonly #maps: AnswerMaps
   readonly #stops: (() => void)[] = []
 
   private constructor(instance: Instance) {
@@ -31,6 +34,9 @@ export class Explainer {
     const previews = resources.acquire(PreviewIndex, '', () => new PreviewIndex())
     this.#stops.push(previews.release)
     this.#whatIf = new LiveWhatIf(instance, previews.item)
+    const { clock } = instance.parts
+    this.#maps = new AnswerMaps({ replay: this.#replay, index: this.#index, clock })
+    this.#stops.push(() => this.#maps.close())
   }
 
   /**
@@ -64,6 +70,11 @@ export class Explainer {
   /** See `LiveWhatIf`. */
   whatIf(order: WhatIfOrder): Promise<WhatIfReply> {
     return this.#whatIf.compare(order)
+  }
+
+  /** See `AnswerMaps`. */
+  map(question: MapQuestion): Promise<AnswerMap> {
+    return this.#maps.map(question)
   }
 
   close(): void {

@@ -17,9 +17,12 @@ const PLACE_CODES: readonly GeoCode[] = [
  */
 export class PlacedLocator implements Locator {
   readonly #locator: Locator
+  readonly #placeCodes: readonly GeoCode[]
 
-  constructor(locator: Locator) {
+  /** `placeCodes`: to distinguish in place of all countries and continents. */
+  constructor(locator: Locator, placeCodes = PLACE_CODES) {
     this.#locator = locator
+    this.#placeCodes = placeCodes
   }
 
   locate(address: Uint8Array, family: number): Location {
@@ -31,7 +34,7 @@ export class PlacedLocator implements Locator {
   }
 
   classify(codes: readonly GeoCode[], pointSets: readonly PointSet[] = []): Promise<ClassTrie> {
-    const all = new Map([...PLACE_CODES, ...codes].map((code) => [code.text, code]))
+    const all = new Map([...this.#placeCodes, ...codes].map((code) => [code.text, code]))
     return this.#locator.classify([...all.values()], pointSets)
   }
 

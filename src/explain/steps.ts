@@ -11,31 +11,16 @@ import type { AllDown, Contribution } from '../publish/build/owner-set.ts'
 import type { ExplainableZones, Origin } from '../publish/explainable.ts'
 import { ALIAS_TYPE } from '../records/dns-record.ts'
 import type { ListenPlan } from '../server/listen-plan.ts'
-import type { ReplayedReply, ServingSource } from '../server/replay.ts'
+import type { ReplayedReply } from '../server/replay.ts'
 import { CLOSED, OPEN } from '../steering/rules.ts'
 import type { TracedChoice } from '../steering/trace.ts'
-import type { ZoneReader } from '../zone/image/reader.ts'
-import { Match, NameFinder } from '../zone/lookup/name-finder.ts'
 import { type JoinedChoice, joinChoice } from './choice.ts'
 import { type BuiltSet, buildSet, printDrop, targetsOut } from './endpoints.ts'
 import type { ExplainParts, ExplainRequest } from './explain-request.ts'
 import type { ExplainedEndpoint, ExplainedLocation, ExplainedStep } from './explanation.ts'
+import { type FoundRRset, findRRset } from './find-rrset.ts'
 import { notesOnHealth } from './peer-health.ts'
 import { printPrefix } from './prefix.ts'
-
-const WILDCARD = new Uint8Array([1, 0x2a])
-
-/** Where an RRset of the answer comes from. */
-interface Source {
-  /** Lower-case wire form; the wildcard, if one matches. */
-  readonly owner: Uint8Array
-  readonly apex: Uint8Array
-  /** The directive that serves the zone. */
-  readonly directive: string
-  readonly reader: ZoneReader
-  /** Offset of the RRset in the zone image; 0 = it has none of that type. */
-  readonly rrset: number
-}
 
 /** Explains the RRsets of one reply. */
 export class StepExplainer {
@@ -131,7 +116,7 @@ export class StepExplainer {
 
   /** Joins the steerer's choice for the RRset, if it made one. */
   #join(
-    source: Source,
+    source: FoundRRset,
     zones: ExplainableZones,
     built: BuiltSet,
     type: number,
@@ -158,7 +143,7 @@ export class StepExplainer {
    * or changed them. '' = they are.
    */
   #otherSource(
-    source: Source | undefined,
+    source: FoundRRset | undefined,
     name: Uint8Array,
     records: readonly ResourceRecord[],
   ): string {
@@ -181,7 +166,7 @@ export class StepExplainer {
   }
 
   /** True if the steerer chose among the records of the RRset. */
-  #isChosen({ reader, rrset }: Source): boolean {
+  #isChosen({ reader, rrset }: FoundRRset): boolean {
     const at = rrset === 0 ? -1 : reader.steeringStart(rrset)
     return this.#choices.some(({ buffer, offset }) => {
       return buffer === reader.words.buffer && offset === at
@@ -189,39 +174,18 @@ export class StepExplainer {
   }
 
   /** Finds the RRset of a name as the server does. */
-  #find(name: Uint8Array, type: number): Source | undefined {
+  #find(name: Uint8Array, type: number): FoundRRset | undefined {
     const { replay } = this.#parts
     const sources = replay.findSources(this.#plan, this.#request.source, name, type) ?? []
-    const found = sources.flatMap((source) => this.#findIn(source, name, type) ?? [])
+    const found = sources.flatMap((source) => findRRset(source, name, type) ?? [])
     const { answeredBy } = this.#reply
     return found.find(({ directive }) => directive === answeredBy) ?? found[0]
-  }
-
-  #findIn(
-    { directive, answerer: { reader } }: ServingSource,
-    name: Uint8Array,
-    type: number,
-  ): Source | undefined {
-    reader.refresh()
-    const hashed = new NameBuffer()
-    if (!hashed.set(name, 0, name.length)) return undefined
-    const zone = reader.matchZone(hashed, 0)
-    if (zone === 0) return undefined
-    const { zoneLabel } = reader
-    const apex = name.slice(hashed.labelOffset[zoneLabel]!)
-    const finder = new NameFinder(reader)
-    const match = finder.find(zone, hashed, zoneLabel, type)
-    const encloser = name.slice(hashed.labelOffset[finder.label]!)
-    const owner = match === Match.Wildcard ? Buffer.concat([WILDCARD, encloser]) : name
-    const isThere = match === Match.Name || match === Match.Wildcard
-    const rrset = isThere ? reader.findRRset(finder.body, type) : 0
-    return { owner: new Uint8Array(owner), apex, directive, reader, rrset }
   }
 }
 
 /** True if the records are all of the RRset, or a choice of them. */
 function hasRecords(
-  { reader, rrset }: Source,
+  { reader, rrset }: FoundRRset,
   records: readonly ResourceRecord[],
   isChoice: boolean,
 ): boolean {
@@ -340,7 +304,7 @@ function notesOf(
 const SOA_NUMBERS_OCTETS = 20
 
 /** Returns the serial of the SOA in the zone image. */
-function serialOf(source: Source | undefined): number | undefined {
+function serialOf(source: FoundRRset | undefined): number | undefined {
   if (source === undefined) return undefined
   const { reader, apex } = source
   const name = new NameBuffer()

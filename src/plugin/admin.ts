@@ -5,6 +5,7 @@ import type { ServerStatus } from '../base/telemetry/status.ts'
 import type { AdminDrains } from './admin-drains.ts'
 import type { AdminFleet } from './admin-fleet.ts'
 import type { AdminHealth } from './admin-health.ts'
+import type { AnswerMap, MapQuestion } from './admin-map.ts'
 import type { NameList, NamesRequest } from './admin-names.ts'
 import type { AdminTraffic } from './admin-traffic.ts'
 import type { WhatIfOrder, WhatIfReply } from './admin-what-if.ts'
@@ -69,4 +70,6 @@ export interface AdminSite {
   readonly explain: (question: ExplainQuestion) => Promise<object | undefined>
   /** Resolves to what a change would change; else as `explain`. */
   readonly whatIf: (order: WhatIfOrder) => Promise<WhatIfReply | undefined>
+  /** Resolves to where clients get which answers; as `explain`. */
+  readonly map: (question: MapQuestion) => Promise<AnswerMap | undefined>
 }

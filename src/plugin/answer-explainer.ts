@@ -1,3 +1,4 @@
+import type { AnswerMap, MapQuestion } from './admin-map.ts'
 import type { WhatIfOrder, WhatIfReply } from './admin-what-if.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -37,5 +38,7 @@ export interface AnswerExplainer {
   explain(question: ExplainQuestion): object
   /** Compares the present answers with those after a change. Rejects with InputError if the order is invalid. */
   whatIf(order: WhatIfOrder): Promise<WhatIfReply>
+  /** Resolves to where clients get which answers. Rejects with InputError if the question is invalid. */
+  map(question: MapQuestion): Promise<AnswerMap>
   close(): void
 }

@@ -133,7 +133,7 @@ function sharedRows(length: number): Uint16Array {
 }
 
 /** Returns the points of each code of a policy. */
-function pointSetsOf(keys: readonly TierKey[]): PointSet[] {
+export function pointSetsOf(keys: readonly TierKey[]): PointSet[] {
   const byCode = new Map<string, Point[]>()
   for (const { code, point } of keys) {
     if (point === undefined) continue

@@ -159,6 +159,8 @@ function resources(random: Random, answers: Random | undefined): object[] {
 interface WorldParts {
   /** Lines to add to the drain file. */
   readonly drains?: string
+  /** Content of the location database; undefined = clients in 10.0.0.0/8. */
+  readonly database?: Buffer
   /** True: the records have `answers`. */
   readonly hasAnswers?: boolean
 }
@@ -167,12 +169,12 @@ interface WorldParts {
 export async function loadWorld(
   t: Test,
   seed: number,
-  { drains = '', hasAnswers = false }: WorldParts = {},
+  { drains = '', hasAnswers = false, database = DATABASE }: WorldParts = {},
 ): Promise<OfflineServer> {
   const items = resources(new Random(seed), hasAnswers ? new Random(seed) : undefined)
   const list = items.map((item, i) => [`${i}.json`, JSON.stringify(item)])
   const directory = t.testdir({ records: Object.fromEntries(list), drains: DRAINS + drains })
-  writeFileSync(join(directory, 'small.mmdb'), DATABASE)
+  writeFileSync(join(directory, 'small.mmdb'), database)
   const zone = ZONES[seed % ZONES.length]!
   return loadText(t, COREFILE.replace('{DIR}', directory).replace('{ZONE}', zone))
 }

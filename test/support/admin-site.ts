@@ -173,6 +173,7 @@ export function adminSite(changed: Partial<AdminSite> = {}) {
     health: { list: async () => undefined },
     explain: async () => undefined,
     whatIf: async () => undefined,
+    map: async () => undefined,
     ...changed,
   }
   return { site, events, lines }

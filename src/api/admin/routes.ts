@@ -5,6 +5,7 @@ import type { AdminRoute } from './admin-route.ts'
 import { DRAIN_ROUTES } from './drain-routes.ts'
 import { FLEET_ROUTES } from './fleet-routes.ts'
 import { HEALTH_ROUTES } from './health-routes.ts'
+import { MAP_ROUTES } from './map-routes.ts'
 import { NAMES_ROUTES } from './names-routes.ts'
 import { composeOpenApi } from './openapi.ts'
 import { ApiFault, attempt } from './problem.ts'
@@ -100,6 +101,7 @@ export const ROUTES: readonly AdminRoute[] = [
   ...NAMES_ROUTES,
   ...TRAFFIC_ROUTES,
   ...WHAT_IF_ROUTES,
+  ...MAP_ROUTES,
 ]
 
 async function explain(site: AdminSite, question: ExplainQuestion): Promise<object> {

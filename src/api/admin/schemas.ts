@@ -4,6 +4,7 @@ import { SHIFT_OUTCOMES } from '../../health/shift/shift.ts'
 import { EXPLANATION } from './explanation-schema.ts'
 import { FLEET_SCHEMAS } from './fleet-routes.ts'
 import { HEALTH_SCHEMAS } from './health-routes.ts'
+import { MAP_SCHEMAS } from './map-routes.ts'
 import { COUNT, FLAG, list, nullable, object, type Schema, TEXT, TIME } from './schema.ts'
 import { TRAFFIC_SCHEMAS } from './traffic-routes.ts'
 
@@ -169,6 +170,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   ...HEALTH_SCHEMAS,
   Explanation: EXPLANATION,
   ...TRAFFIC_SCHEMAS,
+  ...MAP_SCHEMAS,
   Drain: object(DRAIN, DRAIN_TIMES),
   AppliedDrain: object({ ...DRAIN, endpoints: COUNT, records: COUNT }, DRAIN_TIMES),
   ...FLEET_SCHEMAS,

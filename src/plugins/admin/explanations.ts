@@ -1,4 +1,5 @@
 import type { Timers } from '../../base/timers.ts'
+import type { AnswerMap, MapQuestion } from '../../plugin/admin-map.ts'
 import type { WhatIfOrder, WhatIfReply } from '../../plugin/admin-what-if.ts'
 import type { AnswerExplainer, ExplainQuestion } from '../../plugin/answer-explainer.ts'
 import { Turns } from './turns.ts'
@@ -12,16 +13,16 @@ const COMPARISONS_MAX = 4
 type OpenExplainer = () => Promise<AnswerExplainer | undefined>
 
 /**
- * Explains answers one at a time. Opens the explainer for the first question.
+ * Explains answers one at a time, and makes maps of them one at a time. Opens the explainer for the first question.
  */
 export class Explanations {
   readonly #open: OpenExplainer
   readonly #timers: Timers
-  #explainer: AnswerExplainer | undefined
-  /** While it is opened. */
-  #opening: Promise<AnswerExplainer | undefined> | undefined
+  #explainer: Promise<AnswerExplainer | undefined> | undefined
   readonly #turns = new Turns()
   readonly #comparisons = new Turns(COMPARISONS_MAX)
+  /** Threads compute parts of a map, so explanations do not wait for it. */
+  readonly #mapTurns = new Turns()
   #isClosed = false
   #stopIdle: () => void = () => {}
 
@@ -35,7 +36,12 @@ export class Explanations {
    * InputError if the question is invalid.
    */
   explain(question: ExplainQuestion): Promise<object | undefined> {
-    return this.#turns.run(() => this.#explain(question))
+    return this.#turns.run(async () => (await this.#use())?.explain(question))
+  }
+
+  /** Resolves to a map, in the same way. */
+  map(question: MapQuestion): Promise<AnswerMap | undefined> {
+    return this.#mapTurns.run(async () => (await this.#use())?.map(question))
   }
 
   close(): void {
@@ -45,34 +51,40 @@ export class Explanations {
 
   /** As `explain`, for a comparison. Fewer wait, because each takes up to some seconds. */
   whatIf(order: WhatIfOrder): Promise<WhatIfReply | undefined> {
-    return this.#comparisons.run(async () => (await this.#opened())?.whatIf(order))
+    return this.#comparisons.run(async () => (await this.#use())?.whatIf(order))
   }
 
-  async #explain(question: ExplainQuestion): Promise<object | undefined> {
-    return (await this.#opened())?.explain(question)
-  }
-
-  /** Resolves to undefined if the server stops. */
-  async #opened(): Promise<AnswerExplainer | undefined> {
+  async #use(): Promise<AnswerExplainer | undefined> {
     if (this.#isClosed) return undefined
-    if (this.#explainer === undefined) {
-      this.#opening ??= this.#open()
-      this.#explainer = await this.#opening.finally(() => {
-        this.#opening = undefined
-      })
-      if (this.#isClosed) {
-        this.#release()
-        return undefined
-      }
-    }
+    this.#explainer ??= this.#opened()
+    const explainer = await this.#explainer
+    if (this.#isClosed) return undefined
     this.#stopIdle()
     this.#stopIdle = this.#timers.after(IDLE_MS, () => this.#release())
-    return this.#explainer
+    return explainer
+  }
+
+  /** Resolves to undefined if the server reloads or stops; then the next question opens it. */
+  async #opened(): Promise<AnswerExplainer | undefined> {
+    let explainer: AnswerExplainer | undefined
+    try {
+      explainer = await this.#open()
+    } finally {
+      if (explainer === undefined) this.#explainer = undefined
+    }
+    if (!this.#isClosed) return explainer
+    explainer?.close()
+    return undefined
   }
 
   #release(): void {
     this.#stopIdle()
-    this.#explainer?.close()
+    const opened = this.#explainer
     this.#explainer = undefined
+    // A failure to open is that of the question.
+    opened?.then(
+      (explainer) => explainer?.close(),
+      () => {},
+    )
   }
 }

@@ -99,6 +99,7 @@ function serve(
     health: new Endpoints(() => held, c.clock),
     explain: (question) => explanations.explain(question),
     whatIf: (order) => explanations.whatIf(order),
+    map: (question) => explanations.map(question),
   }
   const start = (): void => {
     check()

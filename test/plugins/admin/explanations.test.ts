@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import t from 'tap'
 import { InputError } from '../../../src/base/errors.ts'
 import { Explanations } from '../../../src/plugins/admin/explanations.ts'
@@ -20,6 +21,7 @@ function stage(open?: () => Promise<void>) {
       setImmediate(() => counts.inTurn--)
       return { name }
     },
+    map: async (): Promise<never> => assert.fail('no map is made'),
     close: () => void counts.closed++,
   }
   const timers = new FakeTimers()
