@@ -64,8 +64,8 @@ t.test('the explainer is closed when idle, and at the end, also while it opens',
   await idle.explanations.explain(QUESTION)
   t.equal(idle.counts.opened, 2)
   idle.explanations.close()
-  t.equal(idle.counts.closed, 2)
   t.equal(await idle.explanations.explain(QUESTION), undefined)
+  t.equal(idle.counts.closed, 2)
 
   const opening = stage(async () => opening.explanations.close())
   t.equal(await opening.explanations.explain(QUESTION), undefined)
