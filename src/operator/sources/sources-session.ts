@@ -26,7 +26,7 @@ import { decideRecord, type SourceState } from './decide-record.ts'
 import { FollowedKinds } from './followed-kinds.ts'
 import { type ObjectFault, ObjectReports } from './object-reports.ts'
 import { DNS_ENDPOINTS, ObservedGenerations } from './observed-generations.ts'
-import { Pace } from './pace.ts'
+import { PausedWrites } from './paused-writes.ts'
 import {
   documentOf,
   isWrittenFor,
@@ -42,10 +42,8 @@ import { type SourceRecord, SourceTable } from './source-table.ts'
  * and would remove these if both had one name.
  */
 const FIELD_MANAGER = 'sextant-operator-sources'
-const WORKERS = 8
-/** Writes to the API: a burst, and then this many in a second. */
-const BURST = 50
-const WRITES_PER_SECOND = 100
+/** Writes to the API at the same time. */
+const WORKERS = 32
 /** A kind that the API does not answer for must not hold up the others for longer. */
 const START_MS = 30_000
 /** Before the key of an object whose status is to be written. Names contain no space. */
@@ -87,7 +85,7 @@ export class SourcesSession implements ControllerSession {
   readonly #table = new SourceTable()
   readonly #queue: WorkQueue
   readonly #reports: ObjectReports
-  readonly #pace: Pace
+  readonly #writes: PausedWrites
   readonly #generations: ObservedGenerations
   /** By key of the DNSRecord. */
   readonly #states = new Map<string, SourceState>()
@@ -103,7 +101,7 @@ export class SourcesSession implements ControllerSession {
     this.#client = new Objects({ ...env, fieldManager: FIELD_MANAGER })
     this.#cache = new ObjectCache(cluster.recordInformer, clock)
     this.#reports = new ObjectReports(env)
-    this.#pace = new Pace(clock, timers, WRITES_PER_SECOND, BURST)
+    this.#writes = new PausedWrites(clock, timers)
     this.#queue = new WorkQueue({
       ...env,
       what: 'sources',
@@ -331,10 +329,11 @@ export class SourcesSession implements ControllerSession {
   }
 
   async #request(kind: WriteKind, run: () => Promise<void>): Promise<void> {
-    await this.#pace.turn()
-    if (!this.#parts.env.mayWrite()) return
-    await run()
-    this.#parts.onWrite(kind)
+    await this.#writes.run(async () => {
+      if (!this.#parts.env.mayWrite()) return
+      await run()
+      this.#parts.onWrite(kind)
+    })
   }
 
   #existing(key: string): DnsRecordView | undefined {
