@@ -164,7 +164,9 @@ t.test('a sink that closes: messages wait, and are sent after it is back', async
     await timers.advance(15_000)
     return second.frames.length === 2
   }, 'the messages')
-  t.match(setUp.lines.slice(0, 2), [/connected to/, /trying again: the sink closed the connection/])
+  // A connection with octets that the sink has not read ends with a reset.
+  const ended = /trying again: (?:the sink closed the connection|read ECONNRESET)/
+  t.match(setUp.lines.slice(0, 2), [/connected to/, ended])
   t.equal(await setUp.metric(`sextant_dnstap_lost_messages_total{endpoint="${path}"}`), undefined)
 })
 
