@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
-import type { ApiBody, ApiClient, ApiMethod, ApiResponse } from '../../kube/api.ts'
+import type { ApiClient, ApiMethod, ApiResponse } from '../../kube/api.ts'
+import { WrappedClient } from '../../kube/wrapped-client.ts'
 import { PeerClock } from '../../peering/peer-clock.ts'
 import { printClockFault } from '../../peering/site-clocks.ts'
 
@@ -18,20 +19,15 @@ interface ClockCheckParts {
 }
 
 /** A client that compares the clock of its server, which dates records, with ours, which sites compare. */
-export class ClockCheck implements ApiClient {
-  readonly #api: ApiClient
+export class ClockCheck extends WrappedClient {
   readonly #parts: ClockCheckParts
   readonly #serverClock = new PeerClock()
   readonly #listeners = new Set<() => void>()
   #fault = ''
 
   constructor(api: ApiClient, parts: ClockCheckParts) {
-    this.#api = api
+    super(api)
     this.#parts = parts
-  }
-
-  get place(): string {
-    return this.#api.place
   }
 
   /** What is wrong with the clock of the server; '' = nothing, or it is not known. */
@@ -45,25 +41,11 @@ export class ClockCheck implements ApiClient {
     return () => this.#listeners.delete(listener)
   }
 
-  get(path: string, signal: AbortSignal): Promise<ApiResponse> {
-    return this.#timed(() => this.#api.get(path, signal))
-  }
-
-  send(
-    method: ApiMethod,
-    path: string,
-    body: ApiBody | undefined,
-    signal: AbortSignal,
-  ): Promise<ApiResponse> {
-    return this.#timed(() => this.#api.send(method, path, body, signal))
-  }
-
-  refresh(): void {
-    this.#api.refresh()
-  }
-
   /** A response is dated between its request and its arrival, in whole seconds, however long that takes. */
-  async #timed(exchange: () => Promise<ApiResponse>): Promise<ApiResponse> {
+  protected override async around(
+    _method: ApiMethod,
+    exchange: () => Promise<ApiResponse>,
+  ): Promise<ApiResponse> {
     const { clock, log } = this.#parts
     const sentMs = clock.now()
     const response = await exchange()

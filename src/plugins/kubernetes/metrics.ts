@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Histogram, MetricsRegistry } from '../../base/telemetry/metrics.ts'
-import type { ApiBody, ApiClient, ApiMethod, ApiResponse } from '../../kube/api.ts'
+import type { ApiClient, ApiMethod, ApiResponse } from '../../kube/api.ts'
+import { WrappedClient } from '../../kube/wrapped-client.ts'
 
 /** The default buckets of Prometheus's clients, in seconds. */
 const REQUEST_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -18,14 +19,13 @@ export function programmingDurations(metrics: MetricsRegistry): Histogram {
 }
 
 /** Counts the requests of a client and measures the time to the head of each response. */
-export class MeasuredClient implements ApiClient {
-  readonly #client: ApiClient
+export class MeasuredClient extends WrappedClient {
   readonly #clock: Clock
   readonly #requests
   readonly #durations
 
   constructor(client: ApiClient, clock: Clock, metrics: MetricsRegistry) {
-    this.#client = client
+    super(client)
     this.#clock = clock
     this.#requests = metrics.counter(
       'coredns_kubernetes_rest_client_requests_total',
@@ -40,37 +40,19 @@ export class MeasuredClient implements ApiClient {
     )
   }
 
-  get place(): string {
-    return this.#client.place
-  }
-
-  get(path: string, signal: AbortSignal): Promise<ApiResponse> {
-    return this.#measure('GET', () => this.#client.get(path, signal))
-  }
-
-  send(
+  protected override async around(
     method: ApiMethod,
-    path: string,
-    body: ApiBody | undefined,
-    signal: AbortSignal,
+    exchange: () => Promise<ApiResponse>,
   ): Promise<ApiResponse> {
-    return this.#measure(method, () => this.#client.send(method, path, body, signal))
-  }
-
-  refresh(): void {
-    this.#client.refresh()
-  }
-
-  async #measure(method: ApiMethod, send: () => Promise<ApiResponse>): Promise<ApiResponse> {
     const startMs = this.#clock.monotonic()
     // As in client-go, for requests without a response.
     let code = '<error>'
     try {
-      const response = await send()
+      const response = await exchange()
       code = String(response.status)
       return response
     } finally {
-      const host = hostOf(this.#client.place)
+      const host = hostOf(this.place)
       this.#durations.observe({ verb: method, host }, (this.#clock.monotonic() - startMs) / 1000)
       this.#requests.inc({ code, method, host })
     }
