@@ -63,8 +63,8 @@ const logLines = join(root, 'docs/reference/log-lines.md')
 deliver(page, text)
 deliver(logLines, generateLogLines(join(root, 'src'), readFileSync(logLines, 'utf8')))
 
-/** A flag that as many commands of a page have is described once, in the table of shared flags. */
-const SHARED_BY = 3
+/** A row without the second dash of its flag: one means the same as two. */
+const keyOf = (row) => row.replace(/^\| `--/, '| `-')
 
 /**
  * Replaces the lines from each `<!-- flags of COMMAND -->`, `<!-- shared flags -->` or `<!-- commands -->` to the next
@@ -82,13 +82,12 @@ async function withFlags(markdown) {
       return pageLines(await command.args())
     }),
   )
+  // A flag that several commands of a page have is described once. Of a name that means two things, the first one.
+  const rows = pages.flatMap((page) => page?.rows ?? [])
   const counts = new Map()
-  for (const row of pages.flatMap((page) => page?.rows ?? [])) {
-    counts.set(row, (counts.get(row) ?? 0) + 1)
-  }
-  // Of a name that means two things, the first one.
-  const common = [...counts.keys()].filter((row) => counts.get(row) >= SHARED_BY).reverse()
-  const shared = [...new Map(common.map((row) => [nameIn(row), row])).values()].sort()
+  for (const row of rows) counts.set(keyOf(row), (counts.get(keyOf(row)) ?? 0) + 1)
+  const common = rows.filter((row) => counts.get(keyOf(row)) > 1).reverse()
+  const shared = [...new Map(common.map((row) => [nameIn(keyOf(row)), row])).values()].sort()
   const sections = parts.map((part, i) => {
     const end = part.indexOf('<!-- end -->')
     if (end === -1) throw new Error(`${marks[i]}: the line <!-- end --> is missing`)
@@ -104,8 +103,9 @@ const nameIn = (row) => /^\| `([^`\s]+)/.exec(row)[1]
 /** The lines of a command, or without one those of the shared flags. */
 function flagLines(page, shared) {
   if (page === undefined) return [...FLAG_HEAD, ...shared]
-  const own = page.rows.filter((row) => !shared.includes(row))
-  const names = page.rows.filter((row) => shared.includes(row)).map(nameIn)
+  const isShared = (row) => shared.some((other) => keyOf(other) === keyOf(row))
+  const own = page.rows.filter((row) => !isShared(row))
+  const names = page.rows.filter(isShared).map(nameIn)
   return [
     ...page.forms,
     ...(own.length === 0 ? [] : ['', ...FLAG_HEAD, ...own]),
