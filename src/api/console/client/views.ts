@@ -1,5 +1,6 @@
 import type { ComponentType } from 'preact'
 import * as overview from './views/overview/view.tsx'
+import * as traffic from './views/traffic/view.tsx'
 import * as why from './views/why/view.tsx'
 
 /** One page of the console. Its state is in the parameters of the address. */
@@ -11,4 +12,4 @@ interface ViewModule {
 }
 
 /** In the order of the navigation; the first one opens by default. Each folder can be deleted with its line. */
-export const VIEWS: readonly ViewModule[] = [overview, why]
+export const VIEWS: readonly ViewModule[] = [overview, why, traffic]

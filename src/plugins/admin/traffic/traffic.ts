@@ -170,9 +170,9 @@ function printTopName(kind: string, share: number): TopName {
   }
 }
 
-/** Rounds to four digits, so that replies are short. */
+/** Rounds to four decimals, so that replies are short. */
 function round(value: number): number {
-  return Number(value.toPrecision(4))
+  return Math.round(value * 10_000) / 10_000
 }
 
 function printTime(ms: number): string {
