@@ -1,4 +1,5 @@
 import type { ComponentType } from 'preact'
+import * as health from './views/health/view.tsx'
 import * as overview from './views/overview/view.tsx'
 import * as traffic from './views/traffic/view.tsx'
 import * as why from './views/why/view.tsx'
@@ -12,4 +13,4 @@ interface ViewModule {
 }
 
 /** In the order of the navigation; the first one opens by default. Each folder can be deleted with its line. */
-export const VIEWS: readonly ViewModule[] = [overview, why, traffic]
+export const VIEWS: readonly ViewModule[] = [overview, why, health, traffic]
