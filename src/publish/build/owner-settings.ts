@@ -27,13 +27,16 @@ export function settleSettings(
   conflicts: Conflict[],
 ): OwnerSettings {
   const having = contributions.filter(({ settings }) => settings !== undefined)
-  if (having.length === 0) return zone
+  const shifted = contributions.find(({ shift }) => shift !== undefined)
+  if (having.length === 0) return shifted === undefined ? zone : { ...zone, shift: shifted.shift }
   const allDown = settle('allDown', owner, having, conflicts) ?? zone.allDown
   const sticky = settle('sticky', owner, having, conflicts) ?? zone.sticky
   const answers = settle('answers', owner, having, conflicts) ?? zone.answers
   const failover = settle('failover', owner, having, conflicts)
   settle('shift', owner, having, conflicts)
-  const shift = having.find(({ settings }) => settings!.shift !== undefined)?.shift
+  // An annotation counts before a shift that no record asks for.
+  const annotated = having.find(({ settings }) => settings!.shift !== undefined)
+  const { shift } = annotated ?? shifted ?? {}
   const base = {
     allDown,
     sticky: sticky === 'off' ? undefined : sticky,
