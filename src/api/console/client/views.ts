@@ -1,4 +1,5 @@
 import type { ComponentType } from 'preact'
+import * as act from './views/act/view.tsx'
 import * as health from './views/health/view.tsx'
 import * as overview from './views/overview/view.tsx'
 import * as traffic from './views/traffic/view.tsx'
@@ -13,4 +14,4 @@ interface ViewModule {
 }
 
 /** In the order of the navigation; the first one opens by default. Each folder can be deleted with its line. */
-export const VIEWS: readonly ViewModule[] = [overview, why, health, traffic]
+export const VIEWS: readonly ViewModule[] = [overview, why, health, traffic, act]
