@@ -6,6 +6,8 @@ interface EndpointStyle {
   readonly colour: string
   /** Fill of shapes, as a value of `fill`: the colour with a pattern. Needs `EndpointPatterns` in the page. */
   readonly fill: string
+  /** Number of the pattern. */
+  readonly pattern: number
   /** `A`, `B`, … `Z`, `AA`. */
   readonly letter: string
 }
@@ -16,10 +18,12 @@ export const PATTERN_COUNT = 6
 /** Returns the look of an endpoint. `index`: its place among the endpoints of the name, from 0. */
 export function endpointStyle(index: number): EndpointStyle {
   const colour = index % COLOUR_COUNT
+  const pattern = patternOf(index)
   return {
     className: `endpoint-${colour}`,
     colour: `var(--endpoint-${colour})`,
-    fill: `url(#${patternId(colour, patternOf(index))})`,
+    fill: `url(#${patternId(colour, pattern)})`,
+    pattern,
     letter: letterOf(index),
   }
 }
