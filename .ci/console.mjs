@@ -31,14 +31,31 @@ export async function buildConsole() {
     target: 'es2022',
     jsx: 'automatic',
     jsxImportSource: 'preact',
-    legalComments: 'inline',
+    legalComments: 'none',
     metafile: true,
     logLevel: 'warning',
   }).catch((error) => ({ errors: error.errors ?? [error] }))
   if (errors.length > 0) return false
   for (const name of COPIED) copyFileSync(join(CLIENT, name), join(ASSETS, name))
+  writeFileSync(join(ASSETS, 'licenses.txt'), licensesOf(Object.keys(metafile.inputs)))
   writeFileSync(DONE, JSON.stringify(Object.keys(metafile.inputs)))
   return true
+}
+
+/** Texts of the licenses of the packages that have these files: they must be with what is made of the packages. */
+function licensesOf(inputs) {
+  const packages = new Set(
+    inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []),
+  )
+  const texts = [...packages].sort().map((folder) => {
+    const { name, version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    const files = readdirSync(folder).filter((file) => /^licen[cs]e/i.test(file))
+    return [
+      `${name} ${version}`,
+      ...files.map((file) => readFileSync(join(folder, file), 'utf8')),
+    ].join('\n\n')
+  })
+  return `${texts.join('\n\n---\n\n')}\n`
 }
 
 function isUpToDate() {

@@ -30,6 +30,7 @@ interface DemoSiteOptions {
   readonly directory: string
   readonly port: number
   readonly readyPort: number
+  readonly adminPort: number
   readonly peerPort: number
   /** Codes of the continents that its gateway is for. */
   readonly codes: readonly string[]
@@ -51,6 +52,10 @@ export class DemoSite {
     mkdirSync(join(directory, 'zones'), { recursive: true })
     writeFileSync(join(directory, 'Corefile'), corefileOf(options))
     this.setAddress(address)
+  }
+
+  get consoleUrl(): string {
+    return `http://${HOST}:${this.options.adminPort}/console/`
   }
 
   start(): void {
@@ -115,7 +120,7 @@ export class DemoSite {
   }
 }
 
-function corefileOf({ name, port, readyPort, peerPort }: DemoSiteOptions): string {
+function corefileOf({ name, port, readyPort, adminPort, peerPort }: DemoSiteOptions): string {
   const nets = CONTINENTS.map(({ subnet, code }) => `        net ${subnet} ${code}\n`).join('')
   return `kdrnt:${port} {
     bind ${HOST}
@@ -131,6 +136,9 @@ ${DEMO_ZONE}:${port} {
     bind ${HOST}
     errors
     ready ${HOST}:${readyPort}
+    admin ${HOST}:${adminPort} {
+        console on
+    }
     geoip {
         edns-subnet
 ${nets}    }

@@ -51,7 +51,7 @@ async function openSites(
   directory: string,
   onLine: (line: string) => void,
 ): Promise<[DemoSite, DemoSite]> {
-  const [one, other, oneReady, otherReady] = await freePorts(4)
+  const [one, other, oneReady, otherReady, oneAdmin, otherAdmin] = await freePorts(6)
   const place = (name: string): string => {
     mkdirSync(join(directory, name))
     return join(directory, name)
@@ -61,6 +61,7 @@ async function openSites(
     directory: place('berlin'),
     port: one!,
     readyPort: oneReady!,
+    adminPort: oneAdmin!,
     peerPort: other!,
     codes: ['GEO-EU', 'GEO-AF'],
     isDefault: false,
@@ -72,6 +73,7 @@ async function openSites(
     directory: place('boston'),
     port: other!,
     readyPort: otherReady!,
+    adminPort: otherAdmin!,
     peerPort: one!,
     codes: ['GEO-NA', 'GEO-SA'],
     isDefault: true,
@@ -92,6 +94,7 @@ async function show(berlin: DemoSite, boston: DemoSite, output: Output): Promise
   say(
     `Site boston (port ${boston.options.port}) has one for the Americas and all other clients. Each site reads its own manifest only.`,
   )
+  say(`Web consoles: ${berlin.consoleUrl} of berlin, ${boston.consoleUrl} of boston.`)
   for (const site of [berlin, boston]) {
     await until(
       async () => (await addressAt(site, EUROPE.subnet)) === '192.0.2.1',
@@ -153,6 +156,7 @@ async function idle(berlin: DemoSite, output: Output, stopped: Promise<void>): P
     `Both sites run until Ctrl-C. Edit ${join(directory, 'zones', 'shop.yaml')}, then query:`,
   )
   output.print(`  sextant query ${DEMO_HOST} A @127.0.0.1 -p ${port} +subnet=${EUROPE.subnet}`)
+  output.print(`Its web console: ${berlin.consoleUrl}`)
   output.flush()
   await stopped
 }

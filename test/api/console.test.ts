@@ -1,10 +1,16 @@
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openAdmin } from '../../src/api/admin/open-admin.ts'
-import { openConsole } from '../../src/api/console/console.ts'
+import { open as openConsole } from '../../src/api/console/console.ts'
+import { loadAssets } from '../../src/api/console/load-assets.ts'
 import type { AdminSite } from '../../src/plugin/admin.ts'
-import { adminSite } from '../support/admin-site.ts'
+import { adminSite, STATUS } from '../support/admin-site.ts'
 import { fetchLocal } from '../support/http-client.ts'
+import { root } from '../support/server.ts'
 
+const ASSETS = join(root, 'dist/api/console/assets')
+/** Of the files together, with gzip. */
+const OCTETS_MAX = 300_000
 const refusing = { roleOf: () => undefined, fault: '' }
 
 async function open(t: Test, changed: Partial<AdminSite> = {}) {
@@ -64,6 +70,32 @@ t.test('gzip if the client accepts it', async (t) => {
     t.equal(answer.headers['content-encoding'] === 'gzip', isGzip, accepted)
     t.equal(answer.headers.vary, 'accept-encoding')
   }
+})
+
+t.test('all that the console loads is small', async (t) => {
+  let octets = 0
+  for (const { gzip } of loadAssets(ASSETS).values()) octets += gzip.length
+  t.comment(`${octets} octets with gzip`)
+  t.ok(octets <= OCTETS_MAX, `${octets} octets with gzip`)
+})
+
+t.test('the page without JavaScript', async (t) => {
+  const { port } = await open(t)
+  const { status, body, headers } = await fetchLocal(port, { path: '/console/plain' })
+  t.equal(status, 200)
+  t.equal(headers['cache-control'], 'no-store')
+  t.match(
+    body,
+    '<th scope="row">www.example.org. A</th><td>na1</td><td>192.0.2.1</td><td>down</td>',
+  )
+  t.match(body, 'unknown geo code &quot;XX&quot;')
+  const refused = await open(t, { tokens: refusing })
+  const answer = await fetchLocal(refused.port, { path: '/console/plain' })
+  t.equal(answer.status, 401)
+  t.notMatch(answer.body, 'example.org')
+  const zones = Array.from({ length: 1500 }, () => STATUS.zones[0]!)
+  const many = await open(t, { status: () => ({ ...STATUS, zones }) })
+  t.match((await fetchLocal(many.port, { path: '/console/plain' })).body, '500 more are not shown.')
 })
 
 t.test('what the console does not answer', async (t) => {

@@ -22,6 +22,7 @@ t.test('the demo shows two sites and ends by itself', async (t) => {
       t.match(shown, answer, `${site}, ${place}`)
     }
   }
+  t.match(stdout, /Web consoles: http:\/\/127\.0\.0\.1:\d+\/console\/ of berlin/)
   t.match(stdout, /192\.0\.2\.2, after \d+ ms/)
   t.match(stdout, /killed.*\n {2}192\.0\.2\.2\n/)
   t.match(stdout, /restarts.*\n {2}192\.0\.2\.2\n/)

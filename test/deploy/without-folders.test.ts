@@ -29,6 +29,13 @@ const FEATURES: readonly Feature[] = [
     words: /xdp/i,
     mentions: { 'plugins/order.ts': 'lists the names of directives that this version lacks, too' },
   },
+  {
+    name: 'the web console',
+    folders: ['api/console'],
+    lines: { 'api/admin/companions.ts': '../console/' },
+    words: /\/console\/[a-z]/,
+    mentions: {},
+  },
 ]
 
 const src = join(root, 'src')

@@ -45,9 +45,12 @@ for (const page of PAGES.map((name) => `docs/${name}`)) {
 t.test('README.md does what it shows', needs('dig'), async (t) => {
   const directory = temporaryDirectory(t)
   cpSync(join(root, 'zones'), join(directory, 'zones'), { recursive: true })
-  const [dns, metrics] = [await freePort(), await freePort()]
+  const [dns, metrics, admin] = [await freePort(), await freePort(), await freePort()]
   const corefile = readFileSync(join(root, 'Corefile.example'), 'utf8')
-  const fitted = corefile.replaceAll(':1053', `:${dns}`).replaceAll(':9153', `:${metrics}`)
+  const fitted = corefile
+    .replaceAll(':1053', `:${dns}`)
+    .replaceAll(':9153', `:${metrics}`)
+    .replaceAll(':9154', `:${admin}`)
   writeFileSync(join(directory, 'Corefile.example'), fitted)
-  await PageRun.run(t, 'README.md', directory, { '1053': dns, '9153': metrics })
+  await PageRun.run(t, 'README.md', directory, { '1053': dns, '9153': metrics, '9154': admin })
 })

@@ -17,9 +17,12 @@ const [LEFT, TOP, ADVANCE, LINE] = [20, 34, 7.83, 19]
 
 // Writes the picture anew: npx tap run --snapshot test/docs/terminal.test.ts
 t.test('the picture of a terminal in README.md shows what the commands print', async (t) => {
-  const [port, metrics] = [await freePort(), await freePort()]
+  const [port, metrics, admin] = [await freePort(), await freePort(), await freePort()]
   const example = readFileSync(join(root, 'Corefile.example'), 'utf8')
-  const corefile = example.replaceAll(`:${PORT}`, `:${port}`).replaceAll(':9153', `:${metrics}`)
+  const corefile = example
+    .replaceAll(`:${PORT}`, `:${port}`)
+    .replaceAll(':9153', `:${metrics}`)
+    .replaceAll(':9154', `:${admin}`)
   const names = readdirSync(join(root, 'zones')).map((name) => `zones/${name}`)
   const files = Object.fromEntries(names.map((name) => [name, readFileSync(join(root, name))]))
   await startServer(t, { corefile, files })

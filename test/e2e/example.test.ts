@@ -10,10 +10,11 @@ const EU = ['192.0.2.1', '192.0.2.2']
 
 /** The shipped example on a free port, with the manifests of zones/. */
 async function startExample(t: Test, args: readonly string[] = []): Promise<RunningServer> {
-  const metrics = await freePort()
+  const [metrics, admin] = [await freePort(), await freePort()]
   const corefile = readFileSync(join(root, 'Corefile.example'), 'utf8')
     .replaceAll(':1053', ':{PORT}')
     .replaceAll(':9153', `:${metrics}`)
+    .replaceAll(':9154', `:${admin}`)
   const manifests = readdirSync(join(root, 'zones')).filter((name) => name.endsWith('.yaml'))
   const files = Object.fromEntries(
     manifests.map((name) => [`zones/${name}`, readFileSync(join(root, 'zones', name), 'utf8')]),

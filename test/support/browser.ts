@@ -11,6 +11,9 @@ const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
 const AXE_RUN = `axe.run(document, { preload: false }).then(({ violations }) =>
   violations.flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.html + ' ' + node.failureSummary)))`
 
+/** A name of this machine that browsers do not regard as secure without TLS. */
+export const PLAIN_HOST = 'plain.example'
+
 /** A page in a browser of its own profile. */
 export interface OpenPage {
   readonly page: Page
@@ -35,6 +38,7 @@ export async function startBrowser(
   }).trim()
   // The sandbox of Chromium refuses root.
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+  args.push(`--host-resolver-rules=MAP ${PLAIN_HOST} 127.0.0.1`)
   const browser = await chromium.launch({ executablePath, args })
   t.teardown(() => browser.close())
   return (t, url, options = {}) => openPage(t, browser, url, options)

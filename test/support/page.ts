@@ -24,7 +24,7 @@ const MAIN = join(root, 'dist/main.js')
 /** Commands of `sextant` that run until a signal ends them. */
 const LASTING = ['serve', 'operator']
 /** Ports as pages write them; each run has free ones instead. */
-const PORTS = ['1053', '1054', '9153', '8181', '8182', '8080']
+const PORTS = ['1053', '1054', '9153', '9154', '8181', '8182', '8080']
 
 /** The fenced blocks of a page, in its order. */
 export function scanFences(page: string): Fence[] {

@@ -17,7 +17,10 @@ interface Refusal {
 }
 
 /** Returns the role of the client of a request, or why it may not use the API. */
-export function roleOf(site: AdminSite, { headers }: ApiRequest): AdminRole | Refusal {
+export function roleOf(
+  site: AdminSite,
+  { headers }: Pick<ApiRequest, 'headers'>,
+): AdminRole | Refusal {
   const { tokens, hosts, readsOpenly } = site
   // A web page can make a browser on this machine send requests, if a name of the page resolves to loopback.
   const isLocal = isLocalName(headers.host, hosts)

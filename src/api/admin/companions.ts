@@ -10,14 +10,11 @@ export interface Companion {
 /** An optional part, which only servers load that use it. */
 export interface OptionalCompanion {
   readonly isOn: (site: AdminSite) => boolean
-  /** Rejects with InputError if files are missing. */
-  readonly open: () => Promise<Companion>
+  /** Resolves to its module, whose `open` throws InputError if files are missing. */
+  readonly load: () => Promise<{ open(): Companion }>
 }
 
 /** The folder of each can be deleted together with its line. */
 export const COMPANIONS: readonly OptionalCompanion[] = [
-  {
-    isOn: ({ console }) => console,
-    open: async () => (await import('../console/console.ts')).openConsole(),
-  },
+  { isOn: ({ console }) => console, load: () => import('../console/console.ts') },
 ]

@@ -91,7 +91,7 @@ class AdminService {
   async openCompanions(): Promise<void> {
     for (const one of COMPANIONS) {
       if (!one.isOn(this.#guarded.site) || this.#companions.has(one)) continue
-      this.#companions.set(one, await one.open())
+      this.#companions.set(one, (await one.load()).open())
     }
   }
 

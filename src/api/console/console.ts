@@ -2,12 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { isLocalName } from '../../base/loopback.ts'
 import type { AdminSite } from '../../plugin/admin.ts'
+import { roleOf } from '../admin/access.ts'
 import { type Asset, loadAssets } from './load-assets.ts'
+import { composePlainPage, composePlainRefusal } from './plain-page.ts'
 
 const ROOT = '/console/'
+/** The page without JavaScript. */
+const PLAIN = `${ROOT}plain`
 /** From the sources too: the build has the same depth. */
 const ASSETS = fileURLToPath(new URL('../../../dist/api/console/assets/', import.meta.url))
 const TEXT = 'text/plain; charset=utf-8'
+const HTML = 'text/html; charset=utf-8'
+const NEEDS_SCRIPT =
+  'This server asks for a token, which a page without JavaScript can not send. Enable JavaScript, or use `sextant status`.'
 
 /** A page runs only its own files, talks only to its own server, and no other page can embed or open it. */
 const HEADERS: Readonly<Record<string, string>> = {
@@ -25,7 +32,7 @@ const HEADERS: Readonly<Record<string, string>> = {
 }
 
 /** Opens the web console at `/console/`. Throws InputError if it is not built. */
-export function openConsole(folder = ASSETS) {
+export function open(folder = ASSETS) {
   const assets = loadAssets(folder)
   return {
     /** Answers a request; false = the path is not one of the console. Files have no data, so they need no token. */
@@ -49,6 +56,7 @@ export function openConsole(folder = ASSETS) {
         response.setHeader('location', ROOT)
         return refuse(response, 308, `the console is at ${ROOT}`)
       }
+      if (path === PLAIN) return sendPlain(site, request, response)
       const asset = assets.get(path.slice(ROOT.length))
       if (asset === undefined) return refuse(response, 404, 'the console has no such file')
       return sendAsset(asset, request, response)
@@ -69,6 +77,13 @@ function sendAsset(asset: Asset, { headers }: IncomingMessage, response: ServerR
   }
   if (isGzip) response.setHeader('content-encoding', 'gzip')
   return send(response, 200, asset.contentType, isGzip ? asset.gzip : asset.identity)
+}
+
+function sendPlain(site: AdminSite, request: IncomingMessage, response: ServerResponse): true {
+  response.setHeader('cache-control', 'no-store')
+  const isAdmitted = typeof roleOf(site, request) === 'string'
+  const page = isAdmitted ? composePlainPage(site.status()) : composePlainRefusal(NEEDS_SCRIPT)
+  return send(response, isAdmitted ? 200 : 401, HTML, Buffer.from(page))
 }
 
 /** RFC 9110 section 12.5.3. */

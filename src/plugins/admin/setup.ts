@@ -110,6 +110,7 @@ function serve(
     loadedMs = c.clock.now()
     const { events, file } = held!
     if (file !== undefined) file.item.octetsMax = options.events!.octetsMax
+    if (site.console) c.log.info(`web console: ${consoleUrl(site)}`, 'admin-console-opened')
     if (blocks.isAnnounced) return
     blocks.isAnnounced = true
     const kind = isFirst ? 'start' : 'reload'
@@ -130,6 +131,13 @@ function serve(
     fleet.check()
   })
   return { admin: site, check: checkFiles, problems, start, serving, stop }
+}
+
+/** The address of the web console for browsers. */
+function consoleUrl({ address, certificate, hosts }: AdminSite): string {
+  const colon = address.lastIndexOf(':')
+  const host = address.slice(0, colon) || (hosts[0] ?? 'localhost')
+  return `${certificate === undefined ? 'http' : 'https'}://${host}${address.slice(colon)}/console/`
 }
 
 /** What an admin API holds from its start to its stop. */

@@ -51,6 +51,9 @@ export function Shell() {
         <h1>{title}</h1>
         <View key={id} />
       </main>
+      <footer>
+        <a href="plain">Plain tables</a> <a href="licenses.txt">Licenses of libraries</a>
+      </footer>
       <EndpointPatterns />
     </StatusContext.Provider>
   )
