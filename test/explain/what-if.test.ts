@@ -4,6 +4,7 @@ import { Random } from '../../src/base/random.ts'
 import { runWhatIf } from '../../src/cli/what-if.ts'
 import type { MmdbValue } from '../support/mmdb.ts'
 import { recordOutput } from '../support/recorded-output.ts'
+import { runs } from '../support/runs.ts'
 import {
   answersAt,
   type Change,
@@ -19,7 +20,7 @@ import {
   type Sketch,
 } from './what-if-stage.ts'
 
-const SAMPLES = 4000
+const SAMPLES = runs(4000)
 
 t.test('shares agree with brute force over random addresses', async (t) => {
   const random = new Random(20)
