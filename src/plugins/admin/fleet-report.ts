@@ -33,7 +33,7 @@ export function readFleetReport(
       .slice(0, REASONS_MAX)
       .map(({ plugin, text }) => `${textOf(plugin)}: ${textOf(text)}`),
     problemCounts: countsOf(status.problemCounts),
-    queriesPerSecond: isMembers(traffic) ? (numberOf(traffic.queriesPerSecond) ?? null) : null,
+    queriesPerSecond: rateOf(traffic),
     zones: zones.slice(0, ZONES_MAX),
     zonesOmitted: Math.max(0, zones.length - ZONES_MAX),
     peers: peers.slice(0, PEERS_MAX).map(readPeer),
@@ -71,6 +71,12 @@ function readPeer({ peer, site, isUp, ageSeconds }: Members): FleetPeer {
     isUp: isUp === true,
     ageSeconds: numberOf(ageSeconds) ?? null,
   }
+}
+
+/** Of the last step. */
+function rateOf(traffic: unknown): number | null {
+  const rates = isMembers(traffic) && Array.isArray(traffic.queries) ? traffic.queries : []
+  return numberOf(rates.at(-1)) ?? null
 }
 
 function uptimeOf({ started, now }: Members): number | null {

@@ -9,6 +9,7 @@ import type {
 } from '../../plugin/admin-fleet.ts'
 import type { FleetMember } from './fleet-member.ts'
 import { processOf, readFleetReport } from './fleet-report.ts'
+import { TRAFFIC_PATH } from './own-views.ts'
 import { RemoteServer, type ReplyBounds } from './remote-server.ts'
 
 /** Least time between two reads of a server. */
@@ -154,7 +155,7 @@ class FleetReader {
 
   async #read(): Promise<void> {
     const [status, drains, traffic] = await Promise.all(
-      ['/v1/status', '/v1/drains', '/v1/traffic'].map((path) => this.#ask(path)),
+      ['/v1/status', '/v1/drains', TRAFFIC_PATH].map((path) => this.#ask(path)),
     )
     if (status?.kind !== 'reply') return this.#fail(status?.detail ?? '')
     const report = readFleetReport(status.json, jsonOf(drains), jsonOf(traffic))

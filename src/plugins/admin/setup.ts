@@ -80,7 +80,8 @@ function serve(
   let isFirst = false
   const status = () => composeStatus(c, loadedMs)
   const drains = new Drains(() => held?.drains.item, c.clock)
-  const fleet = new Fleet(options.servers, address, ownViews({ status, drains }), c)
+  const traffic = () => blocks.traffic?.traffic
+  const fleet = new Fleet(options.servers, address, ownViews({ status, drains, traffic }), c)
   const site: AdminSite = {
     address,
     position,
@@ -95,7 +96,7 @@ function serve(
     drains,
     fleet,
     names: (request) => names.list(request),
-    traffic: () => blocks.traffic?.traffic,
+    traffic,
     health: new Endpoints(() => held, c.clock),
     explain: (question) => explanations.explain(question),
     whatIf: (order) => explanations.whatIf(order),

@@ -44,6 +44,9 @@ const healthy: RequestListener = (request, response) => {
   if (request.url === '/v1/drains') {
     return json({ drains: [{ selector: 'site:a' }], drainsOmitted: 2 })(request, response)
   }
+  if (request.url === '/v1/traffic?period=10m') {
+    return json({ queries: [0, 7.5] })(request, response)
+  }
   return json({ detail: 'not known' }, 404)(request, response)
 }
 
@@ -58,6 +61,7 @@ function openFleet(t: Test, members: readonly FleetMember[], msMax = READ_MS) {
   const own = ownViews({
     status: () => STATUS,
     drains: { ...drains, add: async () => undefined, end: async () => [] },
+    traffic: () => undefined,
   })
   const bounds = { msMax, octetsMax: 100_000 }
   const parts = { clock, timers }
@@ -84,7 +88,7 @@ t.test('this server, and one that can be read', async (t) => {
     uptimeSeconds: 60,
     notReady: ['kuadrant: records are not loaded yet'],
     problemCounts: { 'refused-record': 3 },
-    queriesPerSecond: null,
+    queriesPerSecond: 7.5,
     zones: [
       { zone: 'example.net.', directive: 'file', serial: null },
       { zone: 'example.org.', directive: 'kuadrant', serial: 2026010100 },
@@ -274,11 +278,14 @@ t.test('a report of a status of another version or with hostile members', async 
     )
   }
   const drains = { drains: many({ selector: 'site:a' }), drainsOmitted: 5 }
-  t.match(readFleetReport({ version: '1' }, drains, { queriesPerSecond: 2.5 }), {
+  t.match(readFleetReport({ version: '1' }, drains, { queries: [1, 2.5] }), {
     drainsOmitted: 285,
     queriesPerSecond: 2.5,
   })
-  t.match(readFleetReport({ version: '1' }, 'x', []), { drains: null, queriesPerSecond: null })
+  t.match(readFleetReport({ version: '1' }, 'x', { queries: ['y'] }), {
+    drains: null,
+    queriesPerSecond: null,
+  })
 })
 
 t.test('a request through this server', async (t) => {
