@@ -1,5 +1,6 @@
 import type { ComponentType } from 'preact'
 import * as act from './views/act/view.tsx'
+import * as fleet from './views/fleet/view.tsx'
 import * as health from './views/health/view.tsx'
 import * as overview from './views/overview/view.tsx'
 import * as traffic from './views/traffic/view.tsx'
@@ -14,4 +15,4 @@ interface ViewModule {
 }
 
 /** In the order of the navigation; the first one opens by default. Each folder can be deleted with its line. */
-export const VIEWS: readonly ViewModule[] = [overview, why, health, traffic, act]
+export const VIEWS: readonly ViewModule[] = [overview, why, health, traffic, act, fleet]

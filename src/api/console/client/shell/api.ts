@@ -1,4 +1,6 @@
+import { serverPath } from './server-path.ts'
 import { Store } from './store.ts'
+import { shownServer } from './use-parameters.ts'
 
 /** Why the server did not do what was asked. */
 export class RequestFault extends Error {
@@ -53,7 +55,12 @@ export function remove<T>(path: string): Promise<T> {
   return send<T>('DELETE', path)
 }
 
-async function send<T>(method: string, path: string, body?: object): Promise<T> {
+/** Asks the server that the page shows. */
+async function send<T>(method: string, wanted: string, body?: object): Promise<T> {
+  const path = serverPath(method, wanted, shownServer())
+  if (path === undefined) {
+    throw new RequestFault(0, `${shownServer()} can only be read here: use its own console`)
+  }
   const headers: Record<string, string> = { accept: 'application/json' }
   if (token !== '') headers.authorization = `Bearer ${token}`
   if (body !== undefined) headers['content-type'] = 'application/json'

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
 import type { AdminName, NameList } from '../../../../plugin/admin-names.ts'
 import { get } from './api.ts'
@@ -10,6 +11,8 @@ interface NamePickerProps {
   readonly onPick: (name: string, type: string) => void
   /** Text of the button. */
   readonly action?: string
+  /** More fields of the form. */
+  readonly children?: ComponentChildren
 }
 
 const TYPES = ['A', 'AAAA', 'CNAME', 'TXT', 'MX', 'SRV', 'HTTPS', 'NS', 'SOA', 'CAA', 'SVCB']
@@ -19,7 +22,8 @@ const SUGGESTIONS_MAX = 50
 const PAUSE_MS = 150
 
 /** A form for a name and a type, with the names that the server has. */
-export function NamePicker({ name, type, onPick, action = 'Show' }: NamePickerProps) {
+export function NamePicker(props: NamePickerProps) {
+  const { name, type, onPick, action = 'Show', children } = props
   const [draft, setDraft] = useState({ name, type: type || TYPE_DEFAULT })
   const [suggested, setSuggested] = useState<readonly AdminName[]>([])
   const id = useId()
@@ -75,6 +79,7 @@ export function NamePicker({ name, type, onPick, action = 'Show' }: NamePickerPr
           ))}
         </select>
       </Field>
+      {children}
       <button type="submit">{action}</button>
     </form>
   )

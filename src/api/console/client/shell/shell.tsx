@@ -6,6 +6,7 @@ import { EndpointPatterns } from './endpoint-patterns.tsx'
 import { printTime } from './format.ts'
 import { Link } from './link.tsx'
 import { Message } from './message.tsx'
+import { OtherServer } from './other-server.tsx'
 import { printable } from './printable.ts'
 import { StatusContext } from './status.ts'
 import { TokenForm } from './token-form.tsx'
@@ -48,8 +49,9 @@ export function Shell() {
         <Transport />
         <Silence />
         <TokenForm />
+        <OtherServer />
         <h1>{title}</h1>
-        <View key={id} />
+        <View key={`${id} ${get('server')}`} />
       </main>
       <footer>
         <a href="plain">Plain tables</a> <a href="licenses.txt">Licenses of libraries</a>

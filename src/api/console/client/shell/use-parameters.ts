@@ -20,9 +20,14 @@ export function useParameters(): Parameters {
   return { get: (name) => current.get(name) ?? '', set: setParameters }
 }
 
-/** Returns the address of a view, for links. */
+/** The server whose views the page shows; '' = the one that it comes from. */
+export function shownServer(): string {
+  return new URLSearchParams(search.value).get('server') ?? ''
+}
+
+/** Returns the address of a view of the same server, for links. */
 export function addressOf(view: string, changes: Changes = {}): string {
-  return change(new URLSearchParams(), { view, ...changes })
+  return change(new URLSearchParams(), { view, server: shownServer(), ...changes })
 }
 
 /** Opens what a link of `addressOf` leads to, without loading the page again. */

@@ -1,5 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { get, RequestFault, tokenCount } from './api.ts'
+import { serverPath } from './server-path.ts'
+import { useParameters } from './use-parameters.ts'
 import { useStore } from './use-store.ts'
 
 /** What a path of the API returned. */
@@ -19,10 +21,13 @@ type Received<T> = Omit<Polled<T>, 'refresh'> & { readonly path: string }
 const POLL_MS_DEFAULT = 5000
 
 /**
- * Gets a path again and again, and after each new token, but not while the page is hidden. `path`: '' = ask for
+ * Gets a path again and again, and after each new token, but not while the page is hidden. `wanted`: '' = ask for
  * nothing. `everyMs`: from a reply to the next request.
  */
-export function usePolled<T>(path: string, everyMs = POLL_MS_DEFAULT): Polled<T> {
+export function usePolled<T>(wanted: string, everyMs = POLL_MS_DEFAULT): Polled<T> {
+  const server = useParameters().get('server')
+  // Data of one server must not stay when the page shows another one.
+  const path = wanted === '' ? '' : serverPath('GET', wanted, server)!
   const [received, setReceived] = useState<Received<T>>(nothingOf<T>(path))
   const [asked, setAsked] = useState(0)
   const tokens = useStore(tokenCount)
