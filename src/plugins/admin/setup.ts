@@ -83,12 +83,8 @@ function serve(
   const traffic = () => blocks.traffic?.traffic
   const fleet = new Fleet(options.servers, address, ownViews({ status, drains, traffic }), c)
   const site: AdminSite = {
-    address,
-    position,
-    tokens,
+    ...{ address, position, tokens, certificate, hosts },
     readsOpenly: options.console === true && isLoopback(address),
-    certificate,
-    hosts,
     console: options.console === true,
     log: c.log,
     status,

@@ -16,7 +16,7 @@ import {
 } from '../../steering/outcome-counters.ts'
 import { isAddress, isSingleton } from '../../steering/tiers.ts'
 import type { OwnerSet } from '../build/owner-set.ts'
-import { EndpointHistory } from './endpoint-history.ts'
+import { EndpointAnswers } from './endpoint-answers.ts'
 import { EndpointSeries } from './endpoint-series.ts'
 import { type EndpointLabels, type EndpointSink, seriesKey } from './endpoint-sink.ts'
 
@@ -286,7 +286,7 @@ function openSinks({
   if (isExported) {
     leases.push(resources.acquire(EndpointSeries, '', () => new EndpointSeries(metrics)))
   }
-  if (hasHistory) leases.push(resources.acquire(EndpointHistory, '', () => new EndpointHistory()))
+  if (hasHistory) leases.push(resources.acquire(EndpointAnswers, '', () => new EndpointAnswers()))
   return leases
 }
 

@@ -23,7 +23,7 @@ export interface CountedEndpoint extends EndpointShare {
  * The answers of endpoints in the last hour by minute, and in the last day by hour. Shared by all publishers of the
  * process, also over reloads. Uses 336 octets per endpoint in a tier, and its labels.
  */
-export class EndpointHistory implements EndpointSink {
+export class EndpointAnswers implements EndpointSink {
   /** By type and owner, then by key. */
   readonly #sets = new Map<string, Map<string, Row>>()
   readonly #collectors = new Set<() => void>()

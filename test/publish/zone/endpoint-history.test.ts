@@ -1,5 +1,5 @@
 import t from 'tap'
-import { EndpointHistory } from '../../../src/publish/zone/endpoint-history.ts'
+import { EndpointAnswers } from '../../../src/publish/zone/endpoint-answers.ts'
 import { seriesKey } from '../../../src/publish/zone/endpoint-sink.ts'
 
 const MINUTE_MS = 60_000
@@ -10,7 +10,7 @@ const labels = (endpoint: string, owner = 'x.') => {
 }
 
 t.test('answers of the last minutes and hours', async (t) => {
-  const history = new EndpointHistory()
+  const history = new EndpointAnswers()
   const a = labels('a')
   const key = seriesKey(a)
   let growth = 0
@@ -42,7 +42,7 @@ t.test('answers of the last minutes and hours', async (t) => {
 })
 
 t.test('both instances of a reload have one history', async (t) => {
-  const history = new EndpointHistory()
+  const history = new EndpointAnswers()
   const a = labels('a')
   const key = seriesKey(a)
   history.add(key, a)

@@ -11,7 +11,7 @@ import type {
 import type { CounterSlots } from '../../../plugin/counter-slots.ts'
 import type { SetupContext } from '../../../plugin/directive.ts'
 import { SERVER_COUNTERS } from '../../../plugin/server-counters.ts'
-import { type CountedEndpoint, EndpointHistory } from '../../../publish/zone/endpoint-history.ts'
+import { type CountedEndpoint, EndpointAnswers } from '../../../publish/zone/endpoint-answers.ts'
 import { PERIOD_MS, Traffic } from './traffic.ts'
 
 /** Endpoints that a report lists. */
@@ -22,7 +22,7 @@ const COLLECT_MS = 10_000
 export class OpenTraffic {
   readonly #clock: Clock
   readonly #traffic: Traffic
-  readonly #endpoints: EndpointHistory
+  readonly #endpoints: EndpointAnswers
   readonly #releases: (() => void)[]
 
   /** `slots`: the counters of the instance. */
@@ -31,7 +31,7 @@ export class OpenTraffic {
       const server = shared.find(SERVER_COUNTERS)!
       return new Traffic({ clock, random: new Random(Math.floor(random() * 2 ** 32)), server })
     })
-    const endpoints = resources.acquire(EndpointHistory, '', () => new EndpointHistory())
+    const endpoints = resources.acquire(EndpointAnswers, '', () => new EndpointAnswers())
     this.#clock = clock
     this.#traffic = traffic.item
     this.#endpoints = endpoints.item
