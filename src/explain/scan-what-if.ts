@@ -128,7 +128,7 @@ function notesOf({ key, packed }: StoredRecord, scopes: readonly PreviewScope[])
   const { owners } = unpackNames(packed)
   for (const { zones } of scopes) {
     for (const owner of owners) {
-      const holders = zones.flatMap(({ records }) => records.recordsAt(owner))
+      const holders = zones.flatMap(({ records }) => records.holders.of(owner))
       const other = holders.find((one) => !one.key.startsWith(namespace))
       if (other === undefined) continue
       const name = printName(Buffer.from(owner, 'latin1'))

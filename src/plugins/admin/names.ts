@@ -31,7 +31,7 @@ export class ServedNameLists {
     let isComplete = true
     for (const { apex, text, records } of this.#index()?.zones ?? []) {
       if (isLocalZone(apex)) continue
-      for (const key of records.ownerKeys()) {
+      for (const key of records.holders.keys()) {
         yield
         if (!matches(key, wanted) || seen.has(key)) continue
         const types = records.typesOf(key).map(printType)

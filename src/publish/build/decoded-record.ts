@@ -23,7 +23,7 @@ import type { Contribution } from './owner-set.ts'
 
 /** Up to this many owners are compared one by one, because a map costs more. */
 const LINEAR_MAX = 8
-const NOTHING_DOWN: ReadonlySet<number> = new Set()
+export const NOTHING_DOWN: ReadonlySet<number> = new Set()
 
 /** The endpoints of one owner in a record, in the record's order; at least one. */
 export interface OwnerGroup {

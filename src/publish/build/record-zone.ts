@@ -11,7 +11,7 @@ import { lowerNameKey } from '../../records/validate/names.ts'
 import { buildOwnerSets } from './build-owner-sets.ts'
 import { ContentDigest } from './content-digest.ts'
 import { DeadNames } from './dead-names.ts'
-import { DecodedRecord, isDerived, type OwnerGroup } from './decoded-record.ts'
+import { DecodedRecord, isDerived, NOTHING_DOWN, type OwnerGroup } from './decoded-record.ts'
 import { defaultsAt } from './default-server.ts'
 import { EndpointTally } from './endpoint-tally.ts'
 import { OutSets } from './out-sets.ts'
@@ -35,7 +35,6 @@ interface ChangedOwner {
 
 /** Record key of endpoints that the Corefile has. */
 export const CONFIGURED_KEY = 'the Corefile'
-const NOTHING_DOWN: ReadonlySet<number> = new Set()
 const CONFIGURED_ACTOR: EventActor = { kind: 'reload', name: 'the Corefile' }
 /** Maximum number of changed records whose old and new sets are in memory at a time. */
 const BATCH_MAX = 32
@@ -119,15 +118,10 @@ export class RecordZone {
     for (const key of this.#healths.impairedKeys()) if (!keys.has(key)) yield key
   }
 
-  /** Yields all records with an owner in this zone. */
-  records(): Iterable<StoredRecord> {
-    return this.#holders.records()
-  }
-
   /** The endpoints of a record of this zone, by owner. Zones in the gateway-local form have none. */
   endpointsOf(record: StoredRecord): OwnerGroup[] {
     if (this.#options.isLocalForm) return []
-    const { groups } = new DecodedRecord(this.#healths.servedState(record), this.#options)
+    const { groups } = this.#decode(record, new Map())
     return groups.map((group) => {
       return { ...group, contributions: this.#dead.resolve(group.contributions) }
     })
@@ -142,26 +136,20 @@ export class RecordZone {
    * Builds the RRsets of one owner once more, from the same data, and reports what becomes of each
    * endpoint. `owner`: lower-case wire form.
    */
-  explain(owner: Uint8Array, report: BuildReport): OwnerSet[] {
+  explain(owner: Uint8Array, report?: BuildReport): OwnerSet[] {
     const key = lowerNameKey(owner)
     return this.#sets(key, owner, this.#resolved(key, owner, new Map(), []), [], report)
   }
 
-  /** `nameKey` of each name of a record. Names may be added and removed while it is read. */
-  ownerKeys(): Iterable<string> {
-    return this.#holders.keys()
+  /** The records, and `nameKey` of each of their names. Both may be added and removed while they are read. */
+  get holders(): Pick<OwnerHolders, 'keys' | 'of' | 'records'> {
+    return this.#holders
   }
 
   /** Returns the types of the RRsets of a name, also of those whose endpoints are all out of service. */
   typesOf(key: string): number[] {
-    const owner = Uint8Array.from(Buffer.from(key, 'latin1'))
-    const sets = this.#sets(key, owner, this.#resolved(key, owner, new Map(), []), [])
+    const sets = this.explain(Uint8Array.from(Buffer.from(key, 'latin1')))
     return sets.flatMap(({ type, endpoints }) => (endpoints.length > 0 ? [type] : []))
-  }
-
-  /** The records with endpoints at an owner, by its `lowerNameKey`. Valid until the next change. */
-  recordsAt(owner: string): readonly StoredRecord[] {
-    return this.#holders.of(owner)
   }
 
   /** True if the zone contains this object. */
@@ -454,10 +442,7 @@ export class RecordZone {
 
   #contributions(key: string, record: StoredRecord, decoded: Decoded): readonly Contribution[] {
     const known = this.#decode(record, decoded)
-    const isCovered = known.covers(key)
-    const all = isCovered
-      ? known
-      : new DecodedRecord(this.#healths.servedState(record), this.#options)
+    const all = known.covers(key) ? known : this.#decode(record, new Map())
     return all.find(key)?.contributions ?? []
   }
 

@@ -164,7 +164,7 @@ export class ZonePreview {
 
   #copyHolders(owner: string): void {
     for (const { records } of this.scope.zones) {
-      for (const record of records.recordsAt(owner)) {
+      for (const record of records.holders.of(owner)) {
         if (this.#copied.has(record.key)) continue
         const changed = this.#changed.get(record.key)
         this.#copied.set(record.key, changed?.before ?? record)

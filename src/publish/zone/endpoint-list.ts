@@ -73,7 +73,7 @@ function* recordsOf(
     yield record
   }
   if (query.state !== undefined && query.state !== 'up') return
-  for (const record of records.records()) if (!seen.has(record.key)) yield record
+  for (const record of records.holders.records()) if (!seen.has(record.key)) yield record
 }
 
 interface VisitParts {

@@ -11,7 +11,7 @@ function listsOf(owners: Readonly<Record<string, readonly string[]>>): ServedNam
     apex: scanName(text)!,
     text,
     records: {
-      ownerKeys: () => names.map((name) => nameKey(scanName(name)!)),
+      holders: { keys: () => names.map((name) => nameKey(scanName(name)!)) },
       typesOf: () => [RRType.AAAA, RRType.A],
     },
   }))
