@@ -2,6 +2,7 @@ import type { ComponentType } from 'preact'
 import * as act from './views/act/view.tsx'
 import * as fleet from './views/fleet/view.tsx'
 import * as health from './views/health/view.tsx'
+import * as map from './views/map/view.tsx'
 import * as overview from './views/overview/view.tsx'
 import * as traffic from './views/traffic/view.tsx'
 import * as why from './views/why/view.tsx'
@@ -15,4 +16,4 @@ interface ViewModule {
 }
 
 /** In the order of the navigation; the first one opens by default. Each folder can be deleted with its line. */
-export const VIEWS: readonly ViewModule[] = [overview, why, health, traffic, act, fleet]
+export const VIEWS: readonly ViewModule[] = [overview, map, why, health, traffic, act, fleet]

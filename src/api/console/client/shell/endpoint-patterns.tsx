@@ -1,7 +1,14 @@
 import { COLOUR_COUNT, endpointStyle, PATTERN_COUNT, patternId } from './endpoint-style.ts'
 
 /** Lines of each pattern, in a square of 8 units. The first one is plain. */
-export const PATTERN_LINES = ['', 'M0 8 8 0', 'M0 0 8 8', 'M0 4H8', 'M4 0V8', 'M0 0 8 8M0 8 8 0'] as const
+export const PATTERN_LINES = [
+  '',
+  'M0 8 8 0',
+  'M0 0 8 8',
+  'M0 4H8',
+  'M4 0V8',
+  'M0 0 8 8M0 8 8 0',
+] as const
 
 /** The patterns of all endpoints. The shell has them once for all views. */
 export function EndpointPatterns() {

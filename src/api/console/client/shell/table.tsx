@@ -23,18 +23,21 @@ interface TableProps<T> {
   readonly attributesOf?: (row: T) => RowAttributes
   /** What an empty table means. */
   readonly empty?: string
+  /** Rows per page; the default suits any table. */
+  readonly pageRows?: number
 }
 
 /** Rows per page: a table of 10 000 rows must not slow down the page. */
-const PAGE_ROWS = 200
+const PAGE_ROWS_DEFAULT = 200
 
 /** A table with a caption. The first column has the headers of the rows. Long ones have pages. */
 export function Table<T>(props: TableProps<T>) {
   const { caption, columns, rows, keyOf, attributesOf = () => ({}), empty = 'None.' } = props
+  const { pageRows = PAGE_ROWS_DEFAULT } = props
   const [wanted, setPage] = useState(0)
-  const pages = Math.max(1, Math.ceil(rows.length / PAGE_ROWS))
+  const pages = Math.max(1, Math.ceil(rows.length / pageRows))
   const page = Math.min(wanted, pages - 1)
-  const shown = rows.slice(page * PAGE_ROWS, (page + 1) * PAGE_ROWS)
+  const shown = rows.slice(page * pageRows, (page + 1) * pageRows)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table scrolls, also with the keyboard
     <section class="table" aria-label={caption} tabIndex={0}>

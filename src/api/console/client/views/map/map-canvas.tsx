@@ -1,5 +1,13 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { type FillPart, type Frame, move, WHOLE, WORLD_HEIGHT, WORLD_WIDTH, zoomAt } from './model.ts'
+import {
+  type FillPart,
+  type Frame,
+  move,
+  WHOLE,
+  WORLD_HEIGHT,
+  WORLD_WIDTH,
+  zoomAt,
+} from './model.ts'
 import { Painter } from './painter.ts'
 
 interface MapCanvasProps {
@@ -96,8 +104,8 @@ class Motion {
 /** The picture of the map: the wheel, a drag, the buttons and keys move it. */
 export function MapCanvas({ label, fills, marked, onMark }: MapCanvasProps) {
   const canvas = useRef<HTMLCanvasElement>(null)
-  const motion = useRef<Motion>()
-  const painter = useRef<Painter>()
+  const motion = useRef<Motion>(undefined)
+  const painter = useRef<Painter>(undefined)
   const [isZoomed, setZoomed] = useState(false)
   useEffect(() => {
     const element = canvas.current!
@@ -136,7 +144,6 @@ export function MapCanvas({ label, fills, marked, onMark }: MapCanvasProps) {
   }
   return (
     <div class="map">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keys move the map */}
       <canvas
         ref={canvas}
         class="map-canvas"

@@ -30,7 +30,11 @@ const DOTS = `
 `
 
 /** Shapes without a numeric code. */
-const BY_NAME: Readonly<Record<string, string>> = { Kosovo: 'XK', 'N. Cyprus': 'CY', Somaliland: 'SO' }
+const BY_NAME: Readonly<Record<string, string>> = {
+  Kosovo: 'XK',
+  'N. Cyprus': 'CY',
+  Somaliland: 'SO',
+}
 
 const codeByNumber: ReadonlyMap<string, string> = new Map(
   NUMBERS.trim()

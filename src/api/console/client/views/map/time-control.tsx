@@ -110,7 +110,9 @@ function useEvents(names: readonly string[]): readonly LoggedEvent[] {
   useEffect(() => {
     const last = data?.events.at(-1)
     if (data === undefined || last === undefined) return
-    setEvents((known) => [...known, ...data.events.filter(({ before }: Changed) => before)].slice(-EVENTS_MAX))
+    setEvents((known) =>
+      [...known, ...data.events.filter(({ before }: Changed) => before)].slice(-EVENTS_MAX),
+    )
     setAfter(last.id)
   }, [data])
   return events.filter(({ name }) => name !== undefined && names.includes(name))

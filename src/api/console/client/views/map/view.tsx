@@ -20,6 +20,8 @@ export const title = 'Map'
 
 /** Most shares of a place that are listed one by one. */
 const LISTED_MAX = 8
+/** More than all countries. */
+const PLACES_MAX = 300
 
 /** Which endpoints of a name the clients of each country get. */
 export function View() {
@@ -41,7 +43,8 @@ export function View() {
 
 function pathOf(get: (name: string) => string): string {
   const query = new URLSearchParams({ name: get('name'), type: get('type') || 'A' })
-  for (const preview of ['drain', 'event']) if (get(preview) !== '') query.set(preview, get(preview))
+  for (const preview of ['drain', 'event'])
+    if (get(preview) !== '') query.set(preview, get(preview))
   return `/v1/map?${query}`
 }
 
@@ -89,7 +92,10 @@ function Shown({ map }: { readonly map: AnswerMap }) {
 
 function describe({ answers }: AnswerMap, { code, shares, sharesOmitted }: MapRow): string {
   const listed = shares.slice(0, LISTED_MAX).map(({ answer, ipv4, ipv6 }) => {
-    const share = ipv4 === ipv6 ? printPercent(ipv4) : `${printPercent(ipv4)} of IPv4, ${printPercent(ipv6)} of IPv6`
+    const share =
+      ipv4 === ipv6
+        ? printPercent(ipv4)
+        : `${printPercent(ipv4)} of IPv4, ${printPercent(ipv6)} of IPv6`
     return `${labelOf(answers[answer]!)}: ${share}`
   })
   const more = shares.length - listed.length + sharesOmitted
@@ -116,7 +122,10 @@ function Answers({ map }: { readonly map: AnswerMap }) {
               </>
             ),
           },
-          { title: 'State', cell: ({ state, detail }) => printable(detail ? `${state}: ${detail}` : state) },
+          {
+            title: 'State',
+            cell: ({ state, detail }) => printable(detail ? `${state}: ${detail}` : state),
+          },
           { title: 'Weight', cell: ({ weight }) => weight ?? '-', isNumber: true },
           { title: 'RRset', cell: ({ name }) => printable(name) },
           { title: 'Record', cell: ({ record }) => printable(record || '-') },
@@ -139,6 +148,7 @@ function Places({ map, rows, caption }: PlacesProps) {
       caption={caption}
       rows={rows}
       keyOf={({ code }) => code}
+      pageRows={PLACES_MAX}
       attributesOf={({ code, targets }) => {
         return { 'data-country': code, 'data-answers': targets.join(',') }
       }}

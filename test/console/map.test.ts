@@ -1,0 +1,93 @@
+import { join } from 'node:path'
+import t from 'tap'
+import type { AnswerMap } from '../../src/plugin/admin-map.ts'
+import { startBrowser, startConsole } from '../support/browser.ts'
+import { needs } from '../support/peer.ts'
+import { root } from '../support/server.ts'
+
+// Long: it drives a browser.
+
+const HOSTILE = '<img src=x onerror=alert(1)>\u202e\u0007'
+
+function record(endpoints: readonly object[]): string {
+  return JSON.stringify({
+    apiVersion: 'kuadrant.io/v1alpha1',
+    kind: 'DNSRecord',
+    metadata: { name: 'app', namespace: 'n' },
+    spec: { rootHost: 'app.k.example.com', endpoints },
+  })
+}
+
+function endpoint(setIdentifier: string, target: string, codes: string, weight = ''): object {
+  const providerSpecific = [
+    { name: 'geo-code', value: codes },
+    ...(weight === '' ? [] : [{ name: 'weight', value: weight }]),
+  ]
+  const base = { dnsName: 'app.k.example.com', recordType: 'A', recordTTL: 60 }
+  return { ...base, setIdentifier, targets: [target], providerSpecific }
+}
+
+const RECORD = record([
+  endpoint('eu-1', '192.0.2.1', 'GEO-EU', '30'),
+  endpoint(HOSTILE, '192.0.2.2', 'GEO-EU', '10'),
+  endpoint('us', '192.0.2.3', 'US'),
+  endpoint('rest', '192.0.2.4', '*'),
+])
+/** Frames per second while the map moves, on a machine that runs other tests too. */
+const FRAMES_MIN = 20
+
+t.test('the map and its tables show what the API has', needs('chromium'), async (t) => {
+  const open = await startBrowser(t)
+  const { url, adminPort } = await startConsole(t, { files: { 'records/app.json': RECORD } })
+  const api = `http://127.0.0.1:${adminPort}/v1/map?name=app.k.example.com`
+  const map = (await (await fetch(api)).json()) as AnswerMap
+  const address = `${url}?view=map&name=app.k.example.com&type=A`
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const { page, violations } = await open(t, address, { colorScheme, viewport: SMALL })
+    await page.locator('tr[data-country=DE]').waitFor()
+    t.strictSame(await violations(), [], colorScheme)
+    const width = Number(await page.evaluate('document.documentElement.scrollWidth'))
+    t.ok(width <= SMALL.width, `${width} px`)
+  }
+  const { page } = await open(t, address, { viewport: { width: 1280, height: 900 } })
+  const row = page.locator('tr[data-country=DE]')
+  t.equal(await row.getAttribute('data-answers'), '192.0.2.1,192.0.2.2')
+  t.match((await row.textContent()) ?? '', /eu-1.*75 %[\s\S]*<img.*25 %/)
+  t.equal(await page.locator('tr[data-country=US]').getAttribute('data-answers'), '192.0.2.3')
+  t.equal(await page.locator('tr[data-country=unknown]').getAttribute('data-answers'), '192.0.2.4')
+  const shown = await page.locator('tr[data-country]').count()
+  t.equal(shown, map.countries.length + map.others.length)
+  await page.getByLabel('Country', { exact: true }).selectOption('JP')
+  t.match(
+    (await page.locator('.map-details').textContent()) ?? '',
+    /Japan: 192\.0\.2\.4 \(rest\): 100 %/,
+  )
+  if (process.env.SEXTANT_FIXTURES === 'write') {
+    await page.screenshot({ path: join(root, 'docs/pictures/console-map.png') })
+  }
+  const canvas = page.locator('canvas')
+  await canvas.hover()
+  for (let i = 0; i < 4; i++) await page.mouse.wheel(0, -200)
+  await page.evaluate(DRAG)
+  const rate = Number(await canvas.getAttribute('data-fps'))
+  t.comment(`${rate} frames per second while the map moves`)
+  t.ok(rate >= FRAMES_MIN, `${rate} frames per second`)
+  await canvas.focus()
+  await page.keyboard.press('0')
+  await page.keyboard.press('+')
+  t.equal(await page.getByRole('button', { name: 'Zoom out' }).isEnabled(), true)
+})
+
+/** Drags the map in each of 90 frames. */
+const DRAG = `new Promise((resolve) => {
+  const canvas = document.querySelector('canvas')
+  let left = 90
+  const step = () => {
+    const movementX = left > 45 ? 4 : -4
+    canvas.dispatchEvent(new PointerEvent('pointermove', { buttons: 1, movementX, bubbles: true }))
+    if (left-- > 0) requestAnimationFrame(step)
+    else resolve()
+  }
+  step()
+})`
+const SMALL = { width: 360, height: 740 }
