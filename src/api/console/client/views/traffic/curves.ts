@@ -1,7 +1,7 @@
 import type { TrafficReport } from '../../../../../plugin/admin-traffic.ts'
 
 /** One line of a chart. Null = no value at that time. */
-export interface Curve {
+interface Curve {
   readonly label: string
   readonly values: readonly (number | null)[]
 }
