@@ -24,7 +24,7 @@ export class TrafficTap implements QueryTap {
   readonly #out: OctetChannel
   readonly #random: Random
   #counts: Float64Array | undefined
-  /** The gap after the last sample, and what is left of it. */
+  /** Queries from the last sample to the next one, and how many of them are left. */
   #gap = 1
   #left = 1
   /** The mean of gaps. */
@@ -49,7 +49,8 @@ export class TrafficTap implements QueryTap {
     const outcome = octets === 0 ? NO_REPLY : Math.min(tx.response.rcode, RCODES - 1)
     counts[outcome]! += 1
     this.#left--
-    if (this.#left <= 0 || tx.startedMs >= this.#endMs) this.#sample(tx, outcome, counts)
+    if (this.#left === 0) this.#sample(tx, outcome, counts)
+    else if (tx.startedMs >= this.#endMs) this.#turn(tx.startedMs)
   }
 
   #openCounts(): Float64Array {
@@ -59,29 +60,41 @@ export class TrafficTap implements QueryTap {
 
   /** @hot */
   #sample(tx: Transaction, outcome: number, counts: Float64Array): void {
-    const weight = this.#gap - this.#left
+    const weight = this.#gap
     const ms = finishedMs(tx, this.#clock) - tx.startedMs
     counts[LATENCY + latencyBucket(ms)]! += weight
     writeSample(this.#out, tx, outcome, weight)
-    this.#samples++
+    this.#gap = 0
     this.#queries += weight
-    this.#adapt(tx.startedMs)
-    this.#gap = this.#every === 1 ? 1 : 1 + this.#random.below(2 * this.#every - 1)
-    this.#left = this.#gap
+    this.#samples++
+    if (tx.startedMs >= this.#endMs) this.#turn(tx.startedMs)
+    else if (this.#samples >= SAMPLES) this.#slowDown()
+    this.#draw()
   }
 
-  /** Doubles the gaps once the period has its samples: a flood that begins causes few more. @hot */
-  #adapt(nowMs: number): void {
-    if (nowMs >= this.#endMs) {
-      const rate = (this.#queries * PERIOD_MS) / (nowMs - this.#startMs)
-      this.#every = Math.min(GAP_MAX, Math.max(1, Math.round(rate / SAMPLES)))
-      this.#startMs = nowMs
-      this.#endMs = nowMs + PERIOD_MS
-      this.#samples = 0
-      this.#queries = 0
-    } else if (this.#samples >= SAMPLES) {
-      this.#every = Math.min(GAP_MAX, this.#every * 2)
-      this.#samples /= 2
-    }
+  /** Begins a period. A gap from a time with more queries ends early. @hot */
+  #turn(nowMs: number): void {
+    const open = this.#gap - this.#left
+    const rate = ((this.#queries + open) * PERIOD_MS) / (nowMs - this.#startMs)
+    this.#every = Math.min(GAP_MAX, Math.max(1, Math.round(rate / SAMPLES)))
+    this.#startMs = nowMs
+    this.#endMs = nowMs + PERIOD_MS
+    this.#samples = 0
+    this.#queries = -open
+    if (this.#left < 2 * this.#every) return
+    this.#gap = open
+    this.#draw()
+  }
+
+  /** The period has its samples: a flood that begins causes few more. @hot */
+  #slowDown(): void {
+    this.#every = Math.min(GAP_MAX, this.#every * 2)
+    this.#samples /= 2
+  }
+
+  /** Draws how many queries follow up to the next sample. @hot */
+  #draw(): void {
+    this.#left = this.#every === 1 ? 1 : 1 + this.#random.below(2 * this.#every - 1)
+    this.#gap += this.#left
   }
 }
