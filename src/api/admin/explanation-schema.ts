@@ -26,7 +26,11 @@ const ENDPOINT = object(
     share: SHARE,
     isChosen: FLAG,
   },
-  { weight: { type: 'number' }, distanceKm: { type: 'number' } },
+  {
+    weight: { type: 'number' },
+    distanceKm: { type: 'number' },
+    alias: { type: 'string', description: 'of an ALIAS endpoint: its target' },
+  },
 )
 
 const CANDIDATE = object(

@@ -111,6 +111,30 @@ t.test('the detail of a problem names the field', async (t) => {
   t.match(await post({ name: 'a', seed: -1 }), /seed/)
 })
 
+t.test('an explanation names the alias that an endpoint is from', async (t) => {
+  const endpoint = {
+    record: 'default/app',
+    origin: { kind: 'cluster' },
+    ...{ setIdentifier: '', codes: [], location: '', ttlSeconds: 60, targets: ['192.0.2.1'] },
+    ...{ alias: 'lb.example.com.', out: [], dropped: '', share: 1, isChosen: true },
+  }
+  const step = {
+    ...{ name: 'a.', owner: 'a.', type: 'A', zone: '.', rdata: [], notes: [] },
+    ...{ ttlSeconds: 60, ttlReason: '', endpoints: [endpoint] },
+  }
+  const explanation = {
+    ...{ name: 'a.', type: 'A', seed: 1, answer: [], rcode: 'NOERROR', reply: '', steps: [step] },
+    client: { address: '192.0.2.1/32', source: 'source address', reason: '' },
+    server: { address: '', zone: '', view: '', directive: '' },
+    end: { kind: 'answer', text: '' },
+  }
+  const { port } = await open(t, { explain: async () => explanation })
+  const headers = { 'content-type': 'application/json' }
+  const request = { method: 'POST', path: '/v1/explain', headers }
+  const answer = await fetchLocal(port, request, '{"name": "a.", "client": "192.0.2.1"}')
+  t.strictSame(JSON.parse(answer.body), explanation)
+})
+
 t.test('web pages of other sites can not make a browser send a question', async (t) => {
   let asked = 0
   const explain = async () => {
