@@ -123,10 +123,7 @@ function serve(
     await written
   }
   const problems = () => problemsOf(address, tokens?.faults ?? [], held?.file?.item)
-  const checkFiles = checkOf(options, position, () => {
-    check()
-    fleet.check()
-  })
+  const checkFiles = checkOf(options, position, [check, () => fleet.check()])
   return { admin: site, check: checkFiles, problems, start, serving, stop }
 }
 
@@ -160,14 +157,14 @@ function acquire(c: SetupContext, options: AdminOptions): Held {
   }
 }
 
-/** `check`: throws InputError if a file of the directive can't be used. */
-function checkOf(options: AdminOptions, position: Position, check: () => void): CheckHook {
+/** `checks`: each throws InputError if a file of the directive can't be used. */
+function checkOf(options: AdminOptions, position: Position, checks: (() => void)[]): CheckHook {
   return ({ isOffline, warn }) => {
     if (isOffline) return []
     const missing = options.events === undefined ? '' : checkDirectoryOf(options.events.path)
     if (missing !== '') warn(new InputError(position, `events: ${missing}`))
     try {
-      check()
+      for (const check of checks) check()
       return []
     } catch (error) {
       if (!(error instanceof InputError)) throw error
