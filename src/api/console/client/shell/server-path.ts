@@ -2,8 +2,8 @@
 const OWN_PATHS: ReadonlySet<string> = new Set(['/v1/fleet', '/v1/session'])
 
 /**
- * Returns the path of a request, which asks `server` through this server; '' = this one. Undefined: this server does not
- * send such a request on.
+ * Returns the path of a request, which asks `server` through this server; '' = this one. Undefined: this server does
+ * not send such a request on.
  */
 export function serverPath(method: string, path: string, server: string): string | undefined {
   const [pure = '', query = ''] = path.split('?')

@@ -149,11 +149,8 @@ function Endpoints({ step: { owner, type }, endpoints }: EndpointsProps) {
         },
         {
           title: 'More',
-          cell: ({ endpoint }) => (
-            <Link
-              view="health"
-              parameters={{ name: owner, type, endpoint: endpoint.setIdentifier }}
-            >
+          cell: () => (
+            <Link view="health" parameters={{ name: owner }}>
               Health
             </Link>
           ),

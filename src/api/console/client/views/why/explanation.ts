@@ -68,7 +68,7 @@ export interface WhyEndpoint {
 }
 
 /** `file` and `line` of a manifest; `site` and `peers` of peers. */
-export interface WhyOrigin {
+interface WhyOrigin {
   readonly kind: string
   readonly file?: string
   readonly line?: number
