@@ -1,3 +1,4 @@
+import { EventLog } from '../base/telemetry/event-log.ts'
 import { LOCATOR } from '../geo/locator.ts'
 import type { AnswerMap, MapQuestion } from '../plugin/admin-map.ts'
 import type { WhatIfOrder, WhatIfReply } from '../plugin/admin-what-if.ts'
@@ -35,7 +36,10 @@ export class Explainer {
     this.#stops.push(previews.release)
     this.#whatIf = new LiveWhatIf(instance, previews.item)
     const { clock } = instance.parts
-    this.#maps = new AnswerMaps({ replay: this.#replay, index: this.#index, clock })
+    this.#maps = new AnswerMaps({
+      ...{ replay: this.#replay, index: this.#index, previews: previews.item, clock },
+      events: () => resources.find(EventLog, ''),
+    })
     this.#stops.push(() => this.#maps.close())
   }
 

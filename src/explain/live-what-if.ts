@@ -92,7 +92,7 @@ async function measure(tries: readonly ClassTrieData[]): Promise<readonly ClassC
 }
 
 /** Ends work that takes too long. */
-function* within(work: Generator<void>, clock: Clock): Generator<void> {
+export function* within(work: Generator<void>, clock: Clock): Generator<void> {
   const endMs = clock.monotonic() + FIND_MS_MAX
   for (const pause of work) {
     if (clock.monotonic() > endMs) {

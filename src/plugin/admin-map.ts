@@ -1,10 +1,10 @@
-/** For which name a map is made, as a person wrote it. */
-export interface MapQuestion {
+import type { WhatIfOrder } from './admin-what-if.ts'
+
+/** For which name a map is made, as a person wrote it: of the present, or after an event, or after a change. */
+export interface MapQuestion extends WhatIfOrder {
   readonly name: string
   /** The default is A. */
   readonly type?: string
-  /** Selector of a drain: the map shows the answers as if it was in force. */
-  readonly drain?: string
   /** Id of an event of the log: the map shows the answers after it. */
   readonly event?: number
 }

@@ -3,6 +3,7 @@ import { type AnswerMap, MAP_STATES, type MapQuestion } from '../../plugin/admin
 import type { AdminRoute } from './admin-route.ts'
 import { ApiFault, attempt } from './problem.ts'
 import { COUNT, FLAG, list, nullable, object, type Schema, TEXT } from './schema.ts'
+import { CHANGE_MEMBERS, MANIFESTS_OCTETS_MAX } from './what-if-routes.ts'
 
 /** 255 octets, each as `\\DDD`. */
 const NAME_CHARACTERS_MAX = 1020
@@ -80,6 +81,19 @@ export const MAP_ROUTES: readonly AdminRoute[] = [
     reply: { $ref: 'AnswerMap#' },
     // The schema has checked the types.
     run: (site, { query }) => map(site, query as MapQuestion),
+  },
+  {
+    method: 'POST',
+    path: '/v1/map',
+    summary: 'As GET, after a change that the body has.',
+    role: 'view',
+    bodyOctetsMax: MANIFESTS_OCTETS_MAX,
+    body: object(
+      { name: { ...TEXT, maxLength: NAME_CHARACTERS_MAX } },
+      { type: { ...TEXT, maxLength: 32, default: 'A' }, ...CHANGE_MEMBERS },
+    ),
+    reply: { $ref: 'AnswerMap#' },
+    run: (site, { body }) => map(site, body as MapQuestion),
   },
 ]
 

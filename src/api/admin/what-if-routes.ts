@@ -3,23 +3,23 @@ import type { AdminRoute } from './admin-route.ts'
 import { ApiFault, attempt } from './problem.ts'
 import { COUNT, FLAG, list, object, type Schema, TEXT } from './schema.ts'
 
-const MANIFESTS_OCTETS_MAX = 1024 * 1024
+export const MANIFESTS_OCTETS_MAX = 1024 * 1024
 const SELECTOR: Schema = { ...TEXT, maxLength: 4096 }
 const SHARE: Schema = { type: 'number' }
 const PLACES = list(object({ code: TEXT, ipv4: SHARE, ipv6: SHARE }))
 
-const ORDER = object(
-  {},
-  {
-    drain: { ...SELECTOR, description: 'selector of a drain that begins' },
-    undrain: { ...SELECTOR, description: 'id or selector of drains that end' },
-    shift: object(
-      { name: { ...TEXT, maxLength: 1020 }, to: { ...TEXT, maxLength: 255 } },
-      { percent: { type: 'number', minimum: 0, maximum: 100, description: 'missing = no shift' } },
-    ),
-    manifests: { ...TEXT, description: 'YAML or JSON of DNSRecords to add or replace' },
-  },
-)
+/** The members of a change. */
+export const CHANGE_MEMBERS: Readonly<Record<string, Schema>> = {
+  drain: { ...SELECTOR, description: 'selector of a drain that begins' },
+  undrain: { ...SELECTOR, description: 'id or selector of drains that end' },
+  shift: object(
+    { name: { ...TEXT, maxLength: 1020 }, to: { ...TEXT, maxLength: 255 } },
+    { percent: { type: 'number', minimum: 0, maximum: 100, description: 'missing = no shift' } },
+  ),
+  manifests: { ...TEXT, description: 'YAML or JSON of DNSRecords to add or replace' },
+}
+
+const ORDER = object({}, CHANGE_MEMBERS)
 
 const CHANGE = object(
   {

@@ -1,17 +1,22 @@
 import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
+import type { EventLog } from '../../base/telemetry/event-log.ts'
 import { printType, RRType, scanType } from '../../dns/iana/types.ts'
 import { lowerName, nameKey, printName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
 import type { Address } from '../../dns/text/address.ts'
 import type { AnswerMap, MapQuestion } from '../../plugin/admin-map.ts'
-import type { ExplainableIndex, ExplainableZone } from '../../publish/explainable.ts'
+import type { ExplainableIndex } from '../../publish/explainable.ts'
+import type { PreviewIndex } from '../../publish/preview/preview-index.ts'
 import type { ListenPlan } from '../../server/listen-plan.ts'
 import type { Replay } from '../../server/replay.ts'
 import type { ZoneReader } from '../../zone/image/reader.ts'
 import { buildSet } from '../endpoints.ts'
 import { type FoundRRset, findRRset } from '../find-rrset.ts'
+import { openChangePreview } from './change-preview.ts'
+import { openEventPreview } from './event-preview.ts'
 import { MapGraph } from './map-graph.ts'
+import type { MapPreview } from './map-preview.ts'
 import { emptySet, type MapSet, servedSet } from './map-set.ts'
 import { sumPlaces } from './place-shares.ts'
 import { isCountry, PlacedCells } from './placed-cells.ts'
@@ -27,17 +32,10 @@ const CACHED_MS = 10_000
 interface MapParts {
   readonly replay: Replay
   readonly index: ExplainableIndex
+  readonly previews: PreviewIndex
+  /** Undefined = changes are not logged. */
+  readonly events: () => EventLog | undefined
   readonly clock: Clock
-}
-
-/** Shows other answers than the present ones. */
-export interface MapPreview {
-  /** What the map shows. */
-  readonly text: string
-  /** Returns the RRset to show in place of the one that is served. */
-  setOf(served: MapSet, zone: ExplainableZone): MapSet
-  /** What the preview leaves out. */
-  readonly notes: readonly string[]
 }
 
 /** An RRset that a name leads to. */
@@ -74,11 +72,12 @@ export class AnswerMaps {
    * Resolves to the map of a name: of the answers of the zone image, with the classes and tiers that serve. Rejects
    * with InputError if the question is invalid, or no zone of the server has the name.
    */
-  async map(question: MapQuestion, preview?: MapPreview): Promise<AnswerMap> {
+  async map(question: MapQuestion): Promise<AnswerMap> {
     const name = scanName(question.name, ROOT_NAME)
     if (name === undefined) throw fault(`invalid name: "${question.name}"`)
     const type = scanType(question.type ?? 'A')
     if (type === undefined) throw fault(`unknown record type: "${question.type}"`)
+    const preview = await this.#openPreview(question)
     const key = `${type} ${nameKey(name)}`
     const known = preview === undefined ? this.#cache.get(key) : undefined
     const nowMs = this.#parts.clock.monotonic()
@@ -91,6 +90,15 @@ export class AnswerMaps {
       if (this.#cache.size > CACHED_MAX) this.#cache.delete(first)
     }
     return made.map
+  }
+
+  async #openPreview(question: MapQuestion): Promise<MapPreview | undefined> {
+    const { previews, events, clock } = this.#parts
+    const { name: _, type: __, event, ...order } = question
+    const isChange = Object.keys(order).length > 0
+    if (event !== undefined && isChange) throw fault('an event and a change exclude each other')
+    if (event !== undefined) return openEventPreview(event, events())
+    return isChange ? openChangePreview(order, previews, clock) : undefined
   }
 
   async #make(name: Uint8Array, type: number, preview: MapPreview | undefined): Promise<MadeMap> {
@@ -128,7 +136,7 @@ export class AnswerMaps {
       groups,
       countries: places.filter(({ code }) => isCountry(code)),
       others: places.filter(({ code }) => !isCountry(code)),
-      notes: [...notesOf(graph), ...(preview?.notes ?? [])],
+      notes: [...(preview?.isPast === true ? [] : notesOf(graph)), ...(preview?.notes ?? [])],
     }
     const isSame = (): boolean => isSameTable() && areSame(versions)
     return { map, madeMs, isSame }
@@ -169,7 +177,8 @@ export class AnswerMaps {
       rrset === 0
         ? emptySet(owner, wanted, zones, zone && buildSet(zone, owner, wanted))
         : servedSet(found, wanted, zones, zone)
-    const shown = preview === undefined || zone === undefined ? set : preview.setOf(set, zone)
+    const shown =
+      preview === undefined || zone === undefined ? set : preview.setOf(name, type, set, zone)
     return { found, set: shown, serial: zone?.serial }
   }
 }
@@ -186,7 +195,7 @@ function notesOf({ nodes }: MapGraph): string[] {
   for (const { set } of nodes) {
     const { built, zones, owner } = set
     const name = printName(owner)
-    if (zones !== undefined && set.tiers[0]!.length > 0 && built === undefined) {
+    if (zones !== undefined && set.labels === undefined && built === undefined) {
       notes.push(`${name}: its records have changed since the answers were built`)
     }
     if (built?.set?.allDown !== undefined) notes.push(`${name}: all targets are down or drained`)

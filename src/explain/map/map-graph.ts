@@ -55,6 +55,11 @@ export class MapGraph {
     // First, so that a loop finds it.
     this.nodes.push(node)
     this.#byName.set(nameKey(name), node)
+    // In the order of the endpoints, also those out of service, so that answers keep their numbers.
+    const endpoints = isEnd ? [] : (set.built?.endpoints ?? [])
+    for (const { contribution } of endpoints) {
+      for (const target of contribution.endpoint.rdata) this.#follow(set, target, steps)
+    }
     for (const [number, tier] of set.tiers.entries()) {
       const sum = tier.reduce((total, { weight }) => total + weight, 0)
       tiers.push(
@@ -104,8 +109,10 @@ export class MapGraph {
   #addAnswers(set: MapSet): (member: number) => number {
     const first = this.answers.length
     const name = printName(set.owner)
-    const { built, rdata, type } = set
-    if (built === undefined) {
+    const { built, labels, rdata, type } = set
+    if (labels !== undefined) {
+      this.answers.push(...labels)
+    } else if (built === undefined) {
       for (const one of rdata) {
         const targets = [printRdata(type, one)]
         this.answers.push({ ...NO_ENDPOINT, name, targets, state: 'served' })
@@ -147,7 +154,10 @@ function stateOf({
     return { state: isOut ? (dropped.kind as 'down') : 'not served', detail: printDrop(dropped) }
   }
   const outCount = endpoint.rdata.filter((_, i) => down.has(i) || drained?.has(i) === true).length
-  if (outCount === endpoint.rdata.length) return { state: 'down', detail: 'served all the same' }
+  if (outCount === endpoint.rdata.length) {
+    const state = down.size < outCount ? 'drained' : 'down'
+    return { state, detail: 'served all the same' }
+  }
   if (outCount > 0) return { state: 'partly down', detail: '' }
   if (units < SLOW_START_UNITS) {
     return {

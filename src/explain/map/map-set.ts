@@ -1,4 +1,5 @@
 import { RRType } from '../../dns/iana/types.ts'
+import type { MapAnswer } from '../../plugin/admin-map.ts'
 import type { ExplainableZone, ExplainableZones } from '../../publish/explainable.ts'
 import { decodeSteering } from '../../steering/decode.ts'
 import type { TierKey } from '../../steering/tier-key.ts'
@@ -25,7 +26,9 @@ export interface MapSet {
   readonly policy: number | undefined
   /** Undefined = unknown: each record of the RRset is an answer of its own. */
   readonly built: BuiltSet | undefined
-  /** By tier and outcome: indexes of `built.endpoints`, or of `rdata`. */
+  /** The endpoints, if they are not those of `built`. */
+  readonly labels?: readonly MapAnswer[]
+  /** By tier and outcome: indexes of `labels`, `built.endpoints` or `rdata`. */
   readonly members: readonly (readonly (readonly number[])[])[]
 }
 

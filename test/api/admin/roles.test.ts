@@ -34,9 +34,10 @@ function requestOf(method: string, path: string) {
   }
 }
 
-const QUERIES: Readonly<Record<string, string>> = {}
+const QUERIES: Readonly<Record<string, string>> = { '/v1/map': '?name=app.example.org' }
 const BODIES: Readonly<Record<string, object>> = {
   '/v1/explain': { name: 'app.example.org', client: '192.0.2.1' },
+  '/v1/map': { name: 'app.example.org', drain: 'site:nowhere' },
   '/v1/what-if': { drain: 'site:nowhere' },
   '/v1/drains': { selector: 'site:nowhere' },
 }
