@@ -18,7 +18,7 @@ import { acquireRecords } from '../sources/open-source.ts'
 import type { OwnedSource } from '../sources/owned-source.ts'
 import { printRefused } from '../sources/record-rights.ts'
 import { RightsSource } from '../sources/rights-source.ts'
-import { nameOf } from '../sources/source-place.ts'
+import { bareNameOf, nameOf } from '../sources/source-place.ts'
 import type { AliasSource } from './alias/alias-source.ts'
 import { keyOfAliases, openAliases } from './alias/open-aliases.ts'
 import {
@@ -307,7 +307,9 @@ export class RecordPipeline {
     const opened = { open: () => aliases, key: String(numberOf(aliases, parts.resources)) }
     const { source } = this.#source!
     if (source.probed === undefined) {
-      this.#health = openHealth(source, how, recordsOfCluster(this.#source!, opened), parts)
+      const records = recordsOfCluster(this.#source!, opened)
+      const ofCluster = { ...parts, name: bareNameOf(this.#options.source) }
+      this.#health = openHealth(source, how, records, ofCluster)
       return []
     }
     if (this.#peers === undefined) return []

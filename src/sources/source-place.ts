@@ -36,6 +36,11 @@ export function nameOf(place: SourcePlace): string {
   return ['kubernetes', kubeconfig, context, sources.join()].filter((part) => part !== '').join(' ')
 }
 
+/** Returns the source's name without the kinds of objects, which a reload may change. */
+export function bareNameOf(place: SourcePlace): string {
+  return place.kind === 'manifests' ? nameOf(place) : nameOf({ ...place, sources: [] })
+}
+
 /** Returns the place with these kinds of objects, words of `SOURCE_WORDS`; undefined = it has DNSRecords only. */
 export function withKinds(place: SourcePlace, kinds: readonly string[]): SourcePlace | undefined {
   if (place.kind === 'manifests') return undefined

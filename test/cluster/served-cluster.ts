@@ -86,10 +86,11 @@ export class ServedCluster {
     return new ServedCluster(server, http, metrics)
   }
 
-  /** Addresses of a name below the zone, in order; or the rcode. */
+  /** Addresses of a name below the zone, '' = its apex, in order; or the rcode. */
   async ask(name: string): Promise<string> {
     try {
-      return (await this.#resolver.resolve4(`${name}.${ZONE}`)).sort().join(' ')
+      const host = name === '' ? ZONE : `${name}.${ZONE}`
+      return (await this.#resolver.resolve4(host)).sort().join(' ')
     } catch (error) {
       if (!(error instanceof Error) || !('code' in error)) throw error
       return RCODES.get(String(error.code)) ?? String(error.code)

@@ -114,7 +114,8 @@ export function validateDnsRecord(
   const isAuthoritative = isAuthoritativeLabel(labels)
   const scope: Scope = { rootHost, rootHostText, isLocalForm, isAuthoritative, allowsNamesOutside }
   const isAggregate = isAggregateLabel(labels)
-  const endpointsMax = isLocalForm || isAggregate ? DERIVED_ENDPOINTS_MAX : ENDPOINTS_MAX
+  const isDerived = isLocalForm || isAggregate
+  const endpointsMax = isDerived ? DERIVED_ENDPOINTS_MAX : ENDPOINTS_MAX
   const endpoints = scanEndpoints(spec, scope, endpointsMax)
   // Fields are listed by name, because each property after a spread costs a microsecond.
   return {
@@ -126,8 +127,7 @@ export function validateDnsRecord(
     isAggregate,
     createdSeconds: scanCreated(metadata),
     endpoints,
-    // Derived records have no check of their own; the original record has it.
-    healthCheck: isLocalForm || isAggregate ? undefined : scanRecordCheck(spec, rootHostText),
+    healthCheck: isDerived ? derivedCheck(spec, endpoints) : scanRecordCheck(spec, rootHostText),
     settings: scanSettings(metadata, endpoints),
   }
 }
@@ -160,6 +160,20 @@ function scanRecordCheck(spec: Mapping, rootHost: string): HealthCheck | undefin
   const check = scanHealthCheck(mappingField(spec, 'healthCheck', SPEC), SPEC.at('healthCheck'))
   if (rootHost.startsWith('*.') && CHECK_KINDS[check.protocol].sendsHostName) return undefined
   return { ...check, allowsInsecureCertificate: true }
+}
+
+/**
+ * Reads the health check of a derived record, which is that of the original record. It is necessary only for the
+ * addresses that ALIAS endpoints stand for: others are probed for the original record. An invalid check has no effect.
+ */
+function derivedCheck(spec: Mapping, endpoints: readonly Endpoint[]): HealthCheck | undefined {
+  if (!endpoints.some(({ type }) => type === ALIAS_TYPE)) return undefined
+  try {
+    return scanRecordCheck(spec, stringField(spec, 'rootHost', SPEC))
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error
+    return undefined
+  }
 }
 
 function normalizeLabel(text: string): string {
