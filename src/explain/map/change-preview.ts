@@ -51,7 +51,7 @@ export async function openChangePreview(
       if (found === undefined) return served
       const { zones, owner: now } = served
       // A name of the change comes before a wildcard.
-      const owner = found.records.recordsAt(lowerNameKey(name)).length > 0 ? name : now
+      const owner = found.records.holders.of(lowerNameKey(name)).length > 0 ? name : now
       if (!found.preview.concerns(lowerNameKey(owner)) || zones === undefined) return served
       const explainable = { records: found.records, serial }
       for (const wanted of new Set([type, RRType.CNAME])) {
