@@ -71,6 +71,11 @@ export class AnswerEvents {
     this.#options.states?.note(zone, change)
   }
 
+  /** Notes the states of endpoints, which may have changed without a change of answers. */
+  flushStates(): void {
+    this.#options.states?.flush((actor) => this.#causeOf(actor))
+  }
+
   /** Drops the changes so far: the zones are loaded, which is one event per zone. */
   noteLoad(zones: readonly { zone: string; serial: number; text: string }[]): void {
     this.#take()
@@ -82,7 +87,7 @@ export class AnswerEvents {
 
   /** Logs the changes, which are published with these serials. */
   flush(serialOf: (zone: string) => number): void {
-    this.#options.states?.flush((actor) => this.#causeOf(actor))
+    this.flushStates()
     if (this.#changes.length === 0) return
     const { changes, more } = this.#take()
     const log = this.#options.find()

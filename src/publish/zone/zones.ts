@@ -334,9 +334,10 @@ export class PublishedZones {
    * once, unless the content has geo codes that the GEO classes do not know yet.
    */
   #commit(startMs: number): void {
-    const { image, table } = this.#parts
+    const { image, table, events } = this.#parts
     const isChanged = this.#putSerials()
     // Changes that cancel each other out leave the content unchanged, but the image unpublished.
+    events.flushStates()
     if (!isChanged && image.isPublished) return
     const built = table.built()
     if (built === undefined) this.#publish(startMs)
