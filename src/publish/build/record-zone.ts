@@ -101,7 +101,6 @@ export class RecordZone {
     return this.#rrsetCount
   }
 
-  /** The conflicts between records. */
   get conflicts(): Pick<OwnerConflicts, 'count' | 'all' | 'problems' | 'recheck'> {
     return this.#conflicts
   }

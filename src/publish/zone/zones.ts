@@ -70,7 +70,6 @@ export interface PublishedZonesParts {
   readonly onCommit: (seconds: number) => void
 }
 
-/** One zone of the publisher. */
 interface Zone {
   readonly apex: Uint8Array
   readonly key: string

@@ -3,7 +3,7 @@ import type { EndpointReport } from '../../../../../plugin/admin-health.ts'
 export type SpanState = EndpointReport['state'] | 'unknown'
 
 /** A time in which an endpoint had one state. */
-export interface Span {
+export interface StateSpan {
   readonly state: SpanState
   readonly fromMs: number
   readonly toMs: number
@@ -23,7 +23,7 @@ export function spansOf(
   { state, before, transitions }: Timeline,
   noteMs: number,
   nowMs: number,
-): readonly Span[] {
+): readonly StateSpan[] {
   const beginMs = nowMs - DAY_MS
   const known = transitions.length === 0 ? state : before || 'unknown'
   const starts = [
@@ -33,7 +33,7 @@ export function spansOf(
       return { state, atMs: Date.parse(time), reason, actor: `${actor.kind} ${actor.name}`.trim() }
     }),
   ]
-  const spans: Span[] = []
+  const spans: StateSpan[] = []
   for (const [i, { state, atMs, reason, actor }] of starts.entries()) {
     const fromMs = Math.max(beginMs, atMs)
     const toMs = Math.min(nowMs, starts[i + 1]?.atMs ?? nowMs)
@@ -45,7 +45,7 @@ export function spansOf(
 }
 
 /** Returns where a span is drawn, in percent of the day before `nowMs`. */
-export function placeOf({ fromMs, toMs }: Span, nowMs: number): { x: number; width: number } {
+export function placeOf({ fromMs, toMs }: StateSpan, nowMs: number): { x: number; width: number } {
   const percent = (ms: number): number => (100 * (ms - nowMs + DAY_MS)) / DAY_MS
   const width = Math.max(PERCENT_MIN, percent(toMs) - percent(fromMs))
   const x = Math.min(percent(fromMs), 100 - width)
@@ -57,7 +57,7 @@ function round(percent: number): number {
 }
 
 /** Returns how long the endpoint was not up, and how often it changed, for readers who do not see the picture. */
-export function describeSpans(spans: readonly Span[], print: (seconds: number) => string): string {
+export function describeSpans(spans: readonly StateSpan[], print: (seconds: number) => string): string {
   const byState = new Map<SpanState, number>()
   for (const { state, fromMs, toMs } of spans) {
     byState.set(state, (byState.get(state) ?? 0) + toMs - fromMs)

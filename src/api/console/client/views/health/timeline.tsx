@@ -2,7 +2,7 @@ import type { EndpointReport } from '../../../../../plugin/admin-health.ts'
 import { printAge, printTime } from '../../shell/format.ts'
 import { printable } from '../../shell/printable.ts'
 import { Table } from '../../shell/table.tsx'
-import { describeSpans, placeOf, type Span, type SpanState, spansOf } from './timeline.ts'
+import { describeSpans, placeOf, type StateSpan, type SpanState, spansOf } from './timeline.ts'
 
 /** Lines of the pattern of each state, in a square of 8 units: states differ without colour. */
 const LINES: Readonly<Record<SpanState, string>> = {
@@ -109,7 +109,7 @@ export function Timeline({ endpoint, noteMs, nowMs }: TimelineProps) {
   )
 }
 
-function Bar({ span, nowMs }: { readonly span: Span; readonly nowMs: number }) {
+function Bar({ span, nowMs }: { readonly span: StateSpan; readonly nowMs: number }) {
   const { x, width } = placeOf(span, nowMs)
   return (
     <rect
@@ -128,7 +128,7 @@ function Spans({
   spans,
   endpoint,
 }: {
-  readonly spans: readonly Span[]
+  readonly spans: readonly StateSpan[]
   readonly endpoint: EndpointReport
 }) {
   return (
