@@ -57,7 +57,10 @@ function round(percent: number): number {
 }
 
 /** Returns how long the endpoint was not up, and how often it changed, for readers who do not see the picture. */
-export function describeSpans(spans: readonly StateSpan[], print: (seconds: number) => string): string {
+export function describeSpans(
+  spans: readonly StateSpan[],
+  print: (seconds: number) => string,
+): string {
   const byState = new Map<SpanState, number>()
   for (const { state, fromMs, toMs } of spans) {
     byState.set(state, (byState.get(state) ?? 0) + toMs - fromMs)

@@ -2,7 +2,7 @@ import type { EndpointReport } from '../../../../../plugin/admin-health.ts'
 import { printAge, printTime } from '../../shell/format.ts'
 import { printable } from '../../shell/printable.ts'
 import { Table } from '../../shell/table.tsx'
-import { describeSpans, placeOf, type StateSpan, type SpanState, spansOf } from './timeline.ts'
+import { describeSpans, placeOf, type SpanState, type StateSpan, spansOf } from './timeline.ts'
 
 /** Lines of the pattern of each state, in a square of 8 units: states differ without colour. */
 const LINES: Readonly<Record<SpanState, string>> = {
