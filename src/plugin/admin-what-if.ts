@@ -61,7 +61,7 @@ export interface WhatIfChange {
 }
 
 /** The part of the clients of a country or continent. */
-export interface WhatIfPlace {
+interface WhatIfPlace {
   readonly code: string
   readonly ipv4: number
   readonly ipv6: number

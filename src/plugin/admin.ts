@@ -7,6 +7,7 @@ import type { AdminFleet } from './admin-fleet.ts'
 import type { AdminHealth } from './admin-health.ts'
 import type { AnswerMap, MapQuestion } from './admin-map.ts'
 import type { NameList, NamesRequest } from './admin-names.ts'
+import type { AdminShifts } from './admin-shifts.ts'
 import type { AdminTraffic } from './admin-traffic.ts'
 import type { WhatIfOrder, WhatIfReply } from './admin-what-if.ts'
 import type { ExplainQuestion } from './answer-explainer.ts'
@@ -57,6 +58,7 @@ export interface AdminSite {
   /** Undefined before the start. */
   readonly events: () => EventLog | undefined
   readonly drains: AdminDrains
+  readonly shifts: AdminShifts
   readonly fleet: AdminFleet
   /** Resolves to names that DNSRecords serve; undefined = too many requests wait. */
   readonly names: (request: NamesRequest) => Promise<NameList | undefined>

@@ -171,6 +171,11 @@ export function adminSite(changed: Partial<AdminSite> = {}) {
     traffic: () => undefined,
     fleet: { list: async () => [], ask: async () => fail('unused') },
     health: { list: async () => undefined },
+    shifts: {
+      list: () => ({ shifts: [], shiftsOmitted: 0 }),
+      begin: async () => fail('unused'),
+      end: () => [],
+    },
     explain: async () => undefined,
     whatIf: async () => undefined,
     map: async () => undefined,

@@ -10,6 +10,7 @@ import { NAMES_ROUTES } from './names-routes.ts'
 import { composeOpenApi } from './openapi.ts'
 import { ApiFault, attempt } from './problem.ts'
 import { COUNT, FLAG, object, TEXT } from './schema.ts'
+import { SHIFT_ROUTES } from './shift-routes.ts'
 import { TRAFFIC_ROUTES } from './traffic-routes.ts'
 import { WHAT_IF_ROUTES } from './what-if-routes.ts'
 
@@ -97,6 +98,7 @@ export const ROUTES: readonly AdminRoute[] = [
     run: (site, { body }) => explain(site, body as ExplainQuestion),
   },
   ...DRAIN_ROUTES,
+  ...SHIFT_ROUTES,
   ...FLEET_ROUTES,
   ...NAMES_ROUTES,
   ...TRAFFIC_ROUTES,

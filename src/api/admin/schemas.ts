@@ -103,17 +103,25 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     ),
     addressesOmitted: COUNT,
   }),
-  Shift: object({
-    record: { type: 'string', description: 'namespace/name of one of its DNSRecords' },
-    records: { ...COUNT, description: 'DNSRecords with the shift' },
-    to: { type: 'string', description: 'the set identifier that traffic moves to' },
-    state: { type: 'string', enum: [...SHIFT_OUTCOMES] },
-    step: { ...COUNT, description: 'from 1' },
-    steps: { ...COUNT, description: 'number of steps' },
-    share: nullable('number', 'percent; null = the shift is reverted'),
-    until: nullable('string', 'RFC 3339: when the step ends; null = the shift is over'),
-    reason: { type: 'string', description: 'why the shift was reverted' },
-  }),
+  Shift: object(
+    {
+      record: { type: 'string', description: 'namespace/name of one of its DNSRecords' },
+      records: { ...COUNT, description: 'DNSRecords with the shift' },
+      to: { type: 'string', description: 'the set identifier that traffic moves to' },
+      state: { type: 'string', enum: [...SHIFT_OUTCOMES] },
+      step: { ...COUNT, description: 'from 1' },
+      steps: { ...COUNT, description: 'number of steps' },
+      share: nullable('number', 'percent; null = the shift is reverted'),
+      until: nullable('string', 'RFC 3339: when the step ends; null = the shift is over'),
+      reason: { type: 'string', description: 'why the shift was reverted' },
+    },
+    {
+      order: {
+        ...object({ id: TEXT, name: TEXT, actor: TEXT, reason: TEXT, created: TIME }),
+        description: 'who ordered it; missing = an annotation asks for it',
+      },
+    },
+  ),
   Status: object({
     version: TEXT,
     pid: COUNT,

@@ -130,6 +130,19 @@ export interface ShiftReport {
   readonly until: string | null
   /** Why the shift was reverted; '' = it was not. */
   readonly reason: string
+  /** Missing = an annotation asks for it. */
+  readonly order?: ShiftOrderReport
+}
+
+/** Who ordered a shift at the server. */
+export interface ShiftOrderReport {
+  readonly id: string
+  /** The root host of its records. */
+  readonly name: string
+  readonly actor: string
+  readonly reason: string
+  /** RFC 3339. */
+  readonly created: string
 }
 
 /** A file of locations. */

@@ -11,15 +11,15 @@ export class ShiftFile extends SourcesFile<KnownShift, readonly StoredShift[]> {
       print: (shifts) => {
         const nowMs = clock.monotonic()
         return printShifts(
-          shifts.map(({ hostKey, plan, progress, sinceMs }) => {
-            return { hostKey, plan, progress, elapsedMs: Math.max(0, nowMs - sinceMs) }
+          shifts.map(({ hostKey, plan, progress, sinceMs, order }) => {
+            return { hostKey, plan, progress, order, elapsedMs: Math.max(0, nowMs - sinceMs) }
           }),
         )
       },
       restore: (found) => {
         const nowMs = clock.monotonic()
-        return found.map(({ hostKey, plan, progress, elapsedMs }) => {
-          return { hostKey, plan, progress, sinceMs: nowMs - elapsedMs }
+        return found.map(({ hostKey, plan, progress, order, elapsedMs }) => {
+          return { hostKey, plan, progress, order, sinceMs: nowMs - elapsedMs }
         })
       },
     })

@@ -1,3 +1,4 @@
+import { scanJsonText } from '../../base/json-text.ts'
 import { printTime } from '../../base/rfc3339.ts'
 import type { ShiftPlan } from '../../records/settings.ts'
 
@@ -45,6 +46,29 @@ export interface KnownShift {
   readonly progress: Progress
   /** When its step began, in monotonic milliseconds. */
   readonly sinceMs: number
+  /** Undefined = an annotation asks for it. */
+  readonly order?: ShiftOrder | undefined
+}
+
+/** A shift that was ordered at the server, without an annotation. */
+export interface ShiftOrder {
+  readonly id: string
+  readonly actor: string
+  readonly reason: string
+  /** Milliseconds since the epoch. */
+  readonly createdMs: number
+}
+
+/** Reads the output of `printPlan`; undefined = it is not one. */
+export function scanPlan(text: string): ShiftPlan | undefined {
+  const values = scanJsonText(text)
+  if (!Array.isArray(values) || values.length !== 3) return undefined
+  const [to, steps, bakeMs] = values as readonly unknown[]
+  if (typeof to !== 'string' || typeof bakeMs !== 'number' || !Array.isArray(steps))
+    return undefined
+  const isShare = (step: unknown): step is number =>
+    typeof step === 'number' && step > 0 && step <= 100
+  return steps.length > 0 && steps.every(isShare) && bakeMs > 0 ? { to, steps, bakeMs } : undefined
 }
 
 /** Equal text for equal plans. */

@@ -2,8 +2,9 @@ import type { Clock } from '../../base/clock.ts'
 import { printTime } from '../../base/rfc3339.ts'
 import { type Guarded, guarding } from '../../base/telemetry/guard.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
-import type { ShiftReport } from '../../base/telemetry/status.ts'
+import type { ShiftOrderReport, ShiftReport } from '../../base/telemetry/status.ts'
 import type { Timers } from '../../base/timers.ts'
+import { printName } from '../../dns/name/name.ts'
 import { unpackPlace, unpackRecord, unpackSettings } from '../../records/pack.ts'
 import { printTarget } from '../../records/print-endpoint.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../../records/record-source.ts'
@@ -15,8 +16,10 @@ import {
   type KnownShift,
   type Progress,
   printPlan,
+  type ShiftOrder,
   type ShiftOutcome,
   type ShiftState,
+  scanPlan,
   stateOf,
 } from './shift.ts'
 
@@ -39,6 +42,12 @@ export interface ShiftsOptions {
   readonly file?: ItemsFile<KnownShift> | undefined
   /** Called first when the shifts are closed. */
   readonly onClose?: () => void
+}
+
+/** A shift without an annotation. */
+interface OrderedShift {
+  readonly plan: ShiftPlan
+  readonly order: ShiftOrder
 }
 
 /** A shift, and the records that it applies to. */
@@ -69,6 +78,8 @@ export class Shifts {
   readonly #guarded: Guarded
   /** By host and plan. */
   readonly #shifts = new Map<string, Shift>()
+  /** Shifts without an annotation, by key of the root host. */
+  readonly #orders = new Map<string, OrderedShift>()
   readonly #byRecord = new Map<string, { readonly shift: Shift; readonly plan: ShiftPlan }>()
   readonly #stops: readonly (() => void)[]
   #stopTimer = (): void => {}
@@ -79,9 +90,15 @@ export class Shifts {
     const { source, table, log, clock, file, known = [] } = options
     this.#options = options
     this.#guarded = guarding(log, 'Shifting traffic')
-    for (const { hostKey, plan, progress, sinceMs } of [...(file?.known ?? []), ...known]) {
-      const shift = this.#create(hostKey, plan, clock.monotonic())
+    for (const { hostKey, plan: text, progress, sinceMs, order } of [
+      ...(file?.known ?? []),
+      ...known,
+    ]) {
+      const plan = order && scanPlan(text)
+      if (order !== undefined && plan === undefined) continue
+      const shift = this.#create(hostKey, text, clock.monotonic())
       Object.assign(shift, { progress, sinceMs })
+      if (plan !== undefined) this.#orders.set(hostKey, { plan, order: order! })
     }
     for (const record of source.records()) {
       this.#join(record)
@@ -108,9 +125,88 @@ export class Shifts {
 
   /** The current shifts, for `known`. */
   *shifts(): Iterable<KnownShift> {
-    for (const { hostKey, planText: plan, progress, sinceMs } of this.#shifts.values()) {
-      yield { hostKey, plan, progress, sinceMs }
+    for (const shift of this.#shifts.values()) {
+      const { hostKey, planText: plan, progress, sinceMs } = shift
+      yield { hostKey, plan, progress, sinceMs, order: this.#orderOf(shift) }
     }
+  }
+
+  /** True if orders last over a restart. */
+  get isStored(): boolean {
+    return this.#options.file !== undefined
+  }
+
+  /** Finds the records of a host, by its key. Offers a pause at each record. */
+  *recordsOf(hostKey: string): Generator<void, StoredRecord[]> {
+    const found: StoredRecord[] = []
+    for (const record of this.#options.source.records()) {
+      yield
+      if (unpackPlace(record.packed).rootHostKey === hostKey) found.push(record)
+    }
+    return found
+  }
+
+  /** Begins a shift of a host, and ends the one that was ordered before. `records`: of the host. */
+  order(hostKey: string, ordered: OrderedShift, records: readonly StoredRecord[]): void {
+    const changed = this.#endOrder(hostKey)
+    this.#orders.set(hostKey, ordered)
+    this.#isChanged = true
+    for (const { key } of records) {
+      const record = this.#options.source.find(key)
+      if (record === undefined) continue
+      this.#join(record)
+      changed.add(key)
+      for (const other of this.#check(record)) changed.add(other)
+    }
+    this.#noteChange()
+    this.#options.table.change(changed)
+  }
+
+  /** Ends the shifts with the id of an order, and returns them. */
+  endOrders(id: string): ShiftReport[] {
+    const ended = this.reports().filter(({ order }) => order?.id === id)
+    const changed = new Set<string>()
+    for (const [hostKey, { order }] of this.#orders) {
+      if (order.id !== id) continue
+      for (const key of this.#endOrder(hostKey)) changed.add(key)
+    }
+    this.#noteChange()
+    this.#options.table.change(changed)
+    return ended
+  }
+
+  /** Returns the keys of the records that it applied to. */
+  #endOrder(hostKey: string): Set<string> {
+    const ordered = this.#orders.get(hostKey)
+    if (ordered === undefined) return new Set()
+    const shift = this.#shifts.get(idOf(hostKey, printPlan(ordered.plan)))
+    this.#orders.delete(hostKey)
+    this.#isChanged = true
+    // Records with an annotation of the same plan keep it.
+    const keys = [...(shift?.keys ?? [])].filter((key) => {
+      const record = this.#options.source.find(key)
+      return record === undefined || unpackSettings(record.packed)?.shift === undefined
+    })
+    for (const key of keys) {
+      this.#byRecord.delete(key)
+      shift!.keys.delete(key)
+    }
+    if (shift !== undefined && shift.keys.size === 0) this.#shifts.delete(shift.id)
+    this.#options.log.info(`shift ${ordered.order.id} ends: its order was removed`, 'shift-ends')
+    return new Set(keys)
+  }
+
+  /** Returns the order of a shift; undefined = an annotation asks for it. */
+  #orderOf({ hostKey, planText }: Shift): ShiftOrder | undefined {
+    const ordered = this.#orders.get(hostKey)
+    return ordered !== undefined && printPlan(ordered.plan) === planText ? ordered.order : undefined
+  }
+
+  /** An annotation counts before an order. */
+  #planOf({ packed }: StoredRecord): ShiftPlan | undefined {
+    const annotated = unpackSettings(packed)?.shift
+    if (annotated !== undefined || this.#orders.size === 0) return annotated
+    return this.#orders.get(unpackPlace(packed).rootHostKey)?.plan
   }
 
   /** Number of shifts of records with that outcome. */
@@ -127,7 +223,9 @@ export class Shifts {
 
   /** The shifts of records, for the status. */
   reports(): ShiftReport[] {
-    return this.#used().map(({ keys, progress, state, endsMs }): ShiftReport => {
+    return this.#used().map((shift): ShiftReport => {
+      const { keys, progress, state, endsMs } = shift
+      const order = this.#orderOf(shift)
       const [record = ''] = keys
       const { steps = [] } = this.#byRecord.get(record)?.plan ?? {}
       const { step, outcome, reason } = progress
@@ -136,6 +234,7 @@ export class Shifts {
         ...{ step: step + 1, steps: steps.length, share: state?.percent ?? null },
         until: outcome === 'running' ? printTime(endsMs) : null,
         reason,
+        ...(order === undefined ? {} : { order: reportOrder(shift, order) }),
       }
     })
   }
@@ -172,7 +271,7 @@ export class Shifts {
   /** Adds a record to its shift, which begins or continues. */
   #join(record: StoredRecord): void {
     const { key, packed } = record
-    const plan = unpackSettings(packed)?.shift
+    const plan = this.#planOf(record)
     if (plan === undefined || this.#byRecord.has(key)) return
     const { clock, log } = this.#options
     const planText = printPlan(plan)
@@ -194,7 +293,7 @@ export class Shifts {
     const known = this.#byRecord.get(key)
     if (known === undefined) return
     const { shift, plan } = known
-    const next = after && unpackSettings(after.packed)?.shift
+    const next = after && this.#planOf(after)
     const isSame = next !== undefined && printPlan(next) === shift.planText
     const isThere = after !== undefined && unpackPlace(after.packed).rootHostKey === shift.hostKey
     if (isSame && isThere) return
@@ -212,7 +311,9 @@ export class Shifts {
   }
 
   #forgetUnused(nowMs: number): void {
-    for (const { id, keys, unusedMs } of this.#shifts.values()) {
+    for (const shift of this.#shifts.values()) {
+      const { id, keys, unusedMs } = shift
+      if (this.#orderOf(shift) !== undefined) continue
       if (keys.size === 0 && nowMs - unusedMs >= FORGET_MS) this.#shifts.delete(id)
     }
   }
@@ -300,6 +401,12 @@ export class Shifts {
     const delayMs = Math.max(0, Math.min(...due) - nowMs)
     this.#stopTimer = timers.after(delayMs, () => void this.#guarded(() => this.#step()))
   }
+}
+
+function reportOrder({ hostKey }: Shift, order: ShiftOrder): ShiftOrderReport {
+  const { id, actor, reason, createdMs } = order
+  const name = printName(Buffer.from(hostKey, 'latin1'))
+  return { id, name, actor, reason, created: printTime(createdMs) }
 }
 
 function idOf(hostKey: string, planText: string): string {

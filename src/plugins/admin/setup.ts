@@ -8,6 +8,7 @@ import { EndpointLists } from '../../base/telemetry/endpoint-lists.ts'
 import { EventLog } from '../../base/telemetry/event-log.ts'
 import { oneProblem, type ProblemGroup } from '../../base/telemetry/problems.ts'
 import { DrainIndex } from '../../health/drain/drain-index.ts'
+import { Shifts } from '../../health/shift/shifts.ts'
 import type { AdminSite } from '../../plugin/admin.ts'
 import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
 import type { CheckHook, DirectivePart } from '../../plugin/description.ts'
@@ -23,6 +24,7 @@ import { ServedNameLists } from './names.ts'
 import { type AdminOptions, scanAdmin } from './options.ts'
 import { ownViews } from './own-views.ts'
 import { composeStatus } from './server-status.ts'
+import { OrderedShifts } from './shifts.ts'
 import { TokenFiles } from './token.ts'
 import { countTraffic, type TrafficPart } from './traffic/setup.ts'
 
@@ -90,13 +92,12 @@ function serve(
     status,
     events: () => held?.events.item,
     drains,
+    shifts: new OrderedShifts(() => c.resources.withPrefix(Shifts, ''), c.clock),
     fleet,
     names: (request) => names.list(request),
     traffic,
     health: new Endpoints(() => held, c.clock),
-    explain: (question) => explanations.explain(question),
-    whatIf: (order) => explanations.whatIf(order),
-    map: (question) => explanations.map(question),
+    ...answersOf(explanations),
   }
   const start = (): void => {
     check()
@@ -132,6 +133,14 @@ function consoleUrl({ address, certificate, hosts }: AdminSite): string {
   const colon = address.lastIndexOf(':')
   const host = address.slice(0, colon) || (hosts[0] ?? 'localhost')
   return `${certificate === undefined ? 'http' : 'https'}://${host}${address.slice(colon)}/console/`
+}
+
+function answersOf(explanations: Explanations): Pick<AdminSite, 'explain' | 'whatIf' | 'map'> {
+  return {
+    explain: (question) => explanations.explain(question),
+    whatIf: (order) => explanations.whatIf(order),
+    map: (question) => explanations.map(question),
+  }
 }
 
 /** What an admin API holds from its start to its stop. */

@@ -1,4 +1,5 @@
 import { printDuration, scanDuration } from '../../base/duration.ts'
+import { InputError } from '../../base/errors.ts'
 import { didYouMean } from '../../base/nearest.ts'
 import { scanTime } from '../../base/rfc3339.ts'
 import { scanGeoCode } from '../../geo/code.ts'
@@ -318,6 +319,18 @@ function scanShift(text: string, checkTarget: (setIdentifier: string) => void): 
   }
   checkTarget(to)
   return { to, steps: scanSteps(steps), bakeMs: scanBake(bake) }
+}
+
+/** Reads the parts of a shift that is ordered. Throws InputError. */
+export function scanShiftParts(to: string, steps: string, bake: string): ShiftPlan {
+  try {
+    const isName = to !== '' && !/\s/.test(to)
+    if (!isName) throw new SettingError('needs a set identifier without spaces', to)
+    return { to, steps: scanSteps(steps), bakeMs: scanBake(bake) }
+  } catch (error) {
+    if (!(error instanceof SettingError)) throw error
+    throw new InputError(undefined, `a shift ${error.message}`)
+  }
 }
 
 function printShift({ to, steps, bakeMs }: ShiftPlan): string {

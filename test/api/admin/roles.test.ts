@@ -39,11 +39,15 @@ const BODIES: Readonly<Record<string, object>> = {
   '/v1/explain': { name: 'app.example.org', client: '192.0.2.1' },
   '/v1/map': { name: 'app.example.org', drain: 'site:nowhere' },
   '/v1/what-if': { drain: 'site:nowhere' },
+  '/v1/shifts': { name: 'app.example.org', to: 'a', steps: '5%', bake: '1m' },
   '/v1/drains': { selector: 'site:nowhere' },
 }
 
 /** The operations that change something. */
-const ACTS = ['POST /v1/drains', 'DELETE /v1/drains']
+const ACTS = [
+  ...['POST /v1/drains', 'DELETE /v1/drains'],
+  ...['POST /v1/shifts', 'DELETE /v1/shifts'],
+]
 
 /** What a client of a listen address may do, by its token. */
 const CLIENTS: readonly {

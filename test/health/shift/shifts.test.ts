@@ -5,6 +5,7 @@ import { ResourceRegistry } from '../../../src/base/resource-registry.ts'
 import { MetricsRegistry } from '../../../src/base/telemetry/metrics.ts'
 import { DrainFile } from '../../../src/health/drain/drain-file.ts'
 import { acquireShifts } from '../../../src/health/shift/acquire-shifts.ts'
+import { unpackPlace } from '../../../src/records/pack.ts'
 import { type Given, record } from '../../publish/record-zone-stage.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 import { TestSource, tableOf } from '../stage.ts'
@@ -209,4 +210,79 @@ t.test('an invalid file is ignored', async (t) => {
   t.equal(percent(), 5)
   t.match(lines[0], /is not used: .*every shift begins with its first step/)
   release()
+})
+
+const ORDER = { id: '0123abcd', actor: 'ops', reason: 'new racks', createdMs: 1_700_000_000_000 }
+const ORDERED = { plan: { to: 'new', steps: [5, 100], bakeMs: BAKE_MS }, order: ORDER }
+
+/** Orders a shift of the host. */
+function order({ source, shifts }: ReturnType<typeof start>, ordered = ORDERED): void {
+  const hostKey = unpackPlace(app(undefined).packed).rootHostKey
+  shifts.order(hostKey, ordered, [...source.records()])
+}
+
+t.test('an order shifts without an annotation, and its end restores the weights', async (t) => {
+  const stage = start({})
+  const { source, shifts, pass, percent, heard, lines } = stage
+  source.put(app(undefined))
+  order(stage)
+  t.equal(percent(), 5)
+  t.strictSame(heard.pop(), ['n/app'])
+  const report = {
+    ...{ id: ORDER.id, name: `${X}.`, actor: 'ops', reason: 'new racks' },
+    created: '2023-11-14T22:13:20Z',
+  }
+  t.match(shifts.reports(), [{ record: 'n/app', to: 'new', step: 1, steps: 2, order: report }])
+  await pass(BAKE_MS)
+  t.equal(percent(), 100)
+  source.put(app(undefined, { endpoints: [OLD, NEW, `${X} A 192.0.2.9 id=third`] }))
+  t.equal(percent(), 100, 'an edit of the record keeps it')
+  t.strictSame(shifts.endOrders('ffffffff'), [])
+  t.match(shifts.endOrders(ORDER.id), [{ order: report }])
+  t.equal(percent(), undefined)
+  t.strictSame(heard.pop(), ['n/app'])
+  t.equal(lines.at(-1), `shift ${ORDER.id} ends: its order was removed`)
+  order(stage)
+  t.equal(percent(), 5, 'the same order begins anew')
+})
+
+t.test('an annotation counts before an order', async (t) => {
+  const stage = start({})
+  const { source, shifts, percent } = stage
+  source.put(app(undefined))
+  order(stage)
+  source.put(app('to=old steps=40% bake=10m'))
+  t.equal(percent(), 40)
+  t.equal(shifts.reports()[0]?.order, undefined)
+  source.put(app(undefined))
+  t.equal(percent(), 5, 'the order applies again')
+  source.put(app('to=new steps=5%,100% bake=10m'))
+  shifts.endOrders(ORDER.id)
+  t.equal(percent(), 5, 'the same plan by an annotation is kept')
+})
+
+t.test('an order is reverted, and lasts over a restart', async (t) => {
+  const path = join(t.testdir({}), 'shifts')
+  const first = start({ path })
+  first.source.put(app(undefined))
+  order(first)
+  await first.pass(BAKE_MS)
+  t.ok(first.shifts.isStored)
+  first.release()
+  const second = start({ path })
+  second.source.put(app(undefined))
+  t.equal(second.percent(), 100)
+  t.match(second.shifts.reports(), [{ step: 2, order: { id: ORDER.id } }])
+  second.source.put({ ...app(undefined), down: ['192.0.2.2'] })
+  t.equal(second.percent(), undefined)
+  t.match(second.shifts.reports(), [{ state: 'reverted', reason: '192.0.2.2 is down' }])
+  second.release()
+  const third = start({ path })
+  third.source.put(app(undefined))
+  t.match(third.shifts.reports(), [{ state: 'reverted', order: { actor: 'ops' } }])
+  third.shifts.endOrders(ORDER.id)
+  third.release()
+  const fourth = start({ path })
+  fourth.source.put(app(undefined))
+  t.strictSame(fourth.shifts.reports(), [])
 })
