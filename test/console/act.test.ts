@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { startBrowser, startConsole } from '../support/browser.ts'
+import { fetchLocal } from '../support/http-client.ts'
 import { needs } from '../support/peer.ts'
 import { until } from '../support/until.ts'
 
@@ -81,7 +82,7 @@ t.test('a drain from the page, and its undo', needs('chromium', 'dig'), async (t
   await page.getByText(/^✓Undone: drain/).waitFor()
   const undoMs = await reaches(port, '192.0.2.1 192.0.2.2')
   t.ok(undoMs < 5000, `the undo reaches clients in ${Math.round(undoMs)} ms`)
-  const events = await (await fetch(`http://127.0.0.1:${adminPort}/v1/events?limit=1000`)).json()
+  const events = JSON.parse((await fetchLocal(adminPort, { path: '/v1/events?limit=1000' })).body)
   const acts = events.events.filter(
     ({ actor }: { actor: { kind: string } }) => actor.kind === 'act',
   )
@@ -107,6 +108,21 @@ t.test('the end of a drain, and its undo', needs('chromium', 'dig'), async (t) =
   await page.getByRole('button', { name: /^Undo/ }).click()
   await reaches(port, '192.0.2.2')
   await page.getByRole('cell', { name: 'racks <b>move</b>' }).waitFor()
+})
+
+t.test('a shift from the page, and its end', needs('chromium', 'dig'), async (t) => {
+  const open = await startBrowser(t)
+  const { port, url } = await startConsole(t, { files: FILES, kuadrant: 'shift shifts.state' })
+  const { page, violations } = await open(t, `${url}?view=act&act=shift&name=${HOST}&to=two`)
+  await page.getByLabel('Steps').fill('100%')
+  await page.getByRole('button', { name: 'Preview' }).click()
+  await page.getByRole('region', { name: 'Preview' }).waitFor()
+  await apply(page, HOST, 'new racks', 'Begin the shift')
+  await reaches(port, '192.0.2.2')
+  await page.getByRole('cell', { name: 'new racks' }).waitFor()
+  t.strictSame(await violations(), [])
+  await page.getByRole('button', { name: /^End shift/ }).click()
+  await reaches(port, '192.0.2.1 192.0.2.2')
 })
 
 t.test('manifests are compared, not applied', needs('chromium', 'dig'), async (t) => {

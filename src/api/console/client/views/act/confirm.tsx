@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { Field } from '../../shell/field.tsx'
-import { confirmationOf, type Draft } from './order.ts'
+import { confirmationOfDraft, type Draft } from './order.ts'
 
 interface ConfirmProps {
   readonly draft: Draft
@@ -8,14 +8,19 @@ interface ConfirmProps {
   readonly apply: (reason: string, actor: string) => Promise<void>
 }
 
-const VERBS = { drain: 'Drain', undrain: 'End the drain', manifests: '' } as const
+const VERBS = {
+  drain: 'Drain',
+  undrain: 'End the drain',
+  shift: 'Begin the shift',
+  manifests: '',
+} as const
 
 /** Asks for a reason and for the name of the site, then applies the order. */
 export function Confirm({ draft, isBusy, apply }: ConfirmProps) {
   const [reason, setReason] = useState('')
   const [actor, setActor] = useState('')
   const [typed, setTyped] = useState('')
-  const wanted = confirmationOf(draft.selector)
+  const wanted = confirmationOfDraft(draft)
   const isConfirmed = typed === wanted
   return (
     <form

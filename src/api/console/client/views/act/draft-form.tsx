@@ -1,6 +1,7 @@
 import { Field } from '../../shell/field.tsx'
 import { ManifestField } from './manifest-field.tsx'
 import { type Draft, faultOfManifests, scanAct, whatIfOf } from './order.ts'
+import { ShiftFields } from './shift-fields.tsx'
 
 interface DraftFormProps {
   readonly draft: Draft
@@ -29,12 +30,15 @@ export function DraftForm({ draft, change, preview, isBusy }: DraftFormProps) {
         >
           <option value="drain">Drain endpoints</option>
           <option value="undrain">End a drain</option>
+          <option value="shift">Shift traffic</option>
           <option value="manifests">Compare manifests</option>
         </select>
       </Field>
-      {act === 'manifests' ? (
+      {act === 'manifests' && (
         <ManifestField text={manifests} change={(text) => change({ manifests: text })} />
-      ) : (
+      )}
+      {act === 'shift' && <ShiftFields shift={draft.shift} change={(shift) => change({ shift })} />}
+      {(act === 'drain' || act === 'undrain') && (
         <Field
           label={act === 'drain' ? 'Selector' : 'Selector or id of the drain'}
           hint="Such as site:dublin or host:app.example.com."

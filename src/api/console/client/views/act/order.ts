@@ -2,7 +2,7 @@ import type { WhatIfOrder } from '../../../../../plugin/admin-what-if.ts'
 import { printable } from '../../shell/printable.ts'
 
 /** What an operator can order, or only preview. */
-export const ACTS = ['drain', 'undrain', 'manifests'] as const
+export const ACTS = ['drain', 'undrain', 'shift', 'manifests'] as const
 export type Act = (typeof ACTS)[number]
 
 /** An order as the fields of the page have it. */
@@ -13,6 +13,16 @@ export interface Draft {
   /** When a drain ends: a duration or a time; '' = when it is ended. */
   readonly until: string
   readonly manifests: string
+  readonly shift: ShiftDraft
+}
+
+/** A shift as the fields of the page have it. */
+export interface ShiftDraft {
+  readonly name: string
+  readonly to: string
+  /** `5%,25%,100%`. */
+  readonly steps: string
+  readonly bake: string
 }
 
 /** Texts above this are refused by the server. */
@@ -24,16 +34,29 @@ export function scanAct(text: string): Act {
 }
 
 /** Returns what to preview; undefined = a field is empty. */
-export function whatIfOf({ act, selector, manifests }: Draft): WhatIfOrder | undefined {
+export function whatIfOf({ act, selector, manifests, shift }: Draft): WhatIfOrder | undefined {
   if (act === 'manifests') return manifests.trim() === '' ? undefined : { manifests }
+  if (act === 'shift') return whatIfOfShift(shift)
   if (selector.trim() === '') return undefined
   return act === 'drain' ? { drain: selector.trim() } : { undrain: selector.trim() }
+}
+
+/** Of the last step: where the shift leads. */
+function whatIfOfShift({ name, to, steps, bake }: ShiftDraft): WhatIfOrder | undefined {
+  const percent = Number.parseFloat(steps.split(',').at(-1) ?? '')
+  if ([name, to, bake].some((text) => text.trim() === '') || !(percent >= 0)) return undefined
+  return { shift: { name: name.trim(), to: to.trim(), percent } }
 }
 
 /** Returns what is wrong with manifests before they are sent; '' = nothing. */
 export function faultOfManifests(text: string): string {
   const octets = new TextEncoder().encode(JSON.stringify({ manifests: text })).length
   return octets > MANIFESTS_OCTETS_MAX ? 'The manifests are longer than 1 MB.' : ''
+}
+
+/** Returns the text to confirm an order with: of a shift, its host. */
+export function confirmationOfDraft({ act, selector, shift }: Draft): string {
+  return act === 'shift' ? printable(shift.name.trim()) : confirmationOf(selector)
 }
 
 /**

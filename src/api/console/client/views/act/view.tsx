@@ -1,6 +1,8 @@
 import { useState } from 'preact/hooks'
-import type { AdminDrain, AppliedDrain, DrainList } from '../../../../../plugin/admin-drains.ts'
+import type { ShiftReport } from '../../../../../base/telemetry/status.ts'
+import type { DrainList } from '../../../../../plugin/admin-drains.ts'
 import type { AdminSession } from '../../../../../plugin/admin-session.ts'
+import type { ShiftList } from '../../../../../plugin/admin-shifts.ts'
 import type { WhatIfReply } from '../../../../../plugin/admin-what-if.ts'
 import { post, remove } from '../../shell/api.ts'
 import { Message } from '../../shell/message.tsx'
@@ -13,7 +15,9 @@ import { Drains } from './drains.tsx'
 import { type Draft, scanAct, whatIfOf } from './order.ts'
 import { Preview } from './preview.tsx'
 import { Recent, type RecentAct } from './recent.tsx'
+import { endPath, sendOrder } from './send-order.ts'
 import { Session } from './session.tsx'
+import { Shifts } from './shifts.tsx'
 
 export const id = 'act'
 export const title = 'Act'
@@ -28,11 +32,16 @@ interface Previewed {
   readonly reply: WhatIfReply
 }
 
-/** Previews and orders drains, and previews manifests. */
+/** Previews and orders drains and shifts, and previews manifests. */
 export function View() {
   const { get, set } = useParameters()
   const session = usePolled<AdminSession>('/v1/session', SESSION_MS)
   const drains = usePolled<DrainList>('/v1/drains')
+  const shifts = usePolled<ShiftList>('/v1/shifts')
+  const refresh = (): void => {
+    drains.refresh()
+    shifts.refresh()
+  }
   const [manifests, setManifests] = useState('')
   const [previewed, setPreviewed] = useState<Previewed | undefined>(undefined)
   const [recent, setRecent] = useState<readonly RecentAct[]>([])
@@ -42,12 +51,16 @@ export function View() {
     selector: get('selector'),
     until: get('until'),
     manifests,
+    shift: {
+      ...{ name: get('name'), to: get('to') },
+      ...{ steps: get('steps') || '5%,25%,100%', bake: get('bake') || '10m' },
+    },
   }
   const change = (next: Partial<Draft>): void => {
     setPreviewed(undefined)
     if (next.manifests !== undefined) setManifests(next.manifests)
-    const { act, selector, until } = { ...draft, ...next }
-    set({ act, selector, until }, true)
+    const { act, selector, until, shift } = { ...draft, ...next }
+    set({ act, selector, until, ...shift }, true)
   }
   const preview = (): Promise<void> =>
     work.run(async () => {
@@ -58,18 +71,25 @@ export function View() {
     })
   const apply = (reason: string, actor: string): Promise<void> =>
     work.run(async () => {
-      const act = await send(draft, reason, actor || ACTOR, drains.data?.drains ?? [])
+      const act = await sendOrder(draft, reason, actor || ACTOR, drains.data?.drains ?? [])
       setPreviewed(undefined)
       setRecent((acts) => [{ ...act, number: acts.length }, ...acts].slice(0, RECENT_MAX))
-      drains.refresh()
+      refresh()
       return `Done: ${act.text}`
     })
   const undo = (act: RecentAct): void => {
     void work.run(async () => {
       await act.undo()
       setRecent((acts) => acts.map((one) => (one === act ? { ...one, isUndone: true } : one)))
-      drains.refresh()
+      refresh()
       return `Undone: ${act.text}`
+    })
+  }
+  const endShift = ({ order, to }: ShiftReport): void => {
+    void work.run(async () => {
+      await remove(endPath(order!.id, 'ended on the page', ACTOR, '/v1/shifts'))
+      refresh()
+      return `The shift to ${to} ends.`
     })
   }
   const mayAct = session.data?.mayAct === true
@@ -92,6 +112,7 @@ export function View() {
       {drains.data !== undefined && (
         <Drains list={drains.data} choose={(selector) => change({ act: 'undrain', selector })} />
       )}
+      {shifts.data !== undefined && <Shifts list={shifts.data} end={endShift} mayAct={mayAct} />}
     </>
   )
 }
@@ -109,48 +130,4 @@ function useWork() {
     }
   }
   return { ...state, run }
-}
-
-type SentAct = Omit<RecentAct, 'number'>
-
-/** Sends an order. Returns what was done, and how to undo it. Rejects with RequestFault. */
-async function send(
-  { act, selector, until }: Draft,
-  reason: string,
-  actor: string,
-  drains: readonly AdminDrain[],
-): Promise<SentAct> {
-  if (act === 'undrain') return sendUndrain(idOf(selector, drains), reason, actor)
-  const end = until === '' ? {} : { until }
-  const order = { selector, reason, actor, ...end }
-  const applied = await post<AppliedDrain>('/v1/drains', order)
-  const text = `drain ${applied.selector}, ${applied.endpoints} endpoints`
-  const undo = async (): Promise<void> => {
-    await remove(endPath(applied.id, `undo: ${reason}`, actor))
-  }
-  return { text, id: applied.id, isUndone: false, undo }
-}
-
-async function sendUndrain(drainId: string, reason: string, actor: string): Promise<SentAct> {
-  const path = endPath(drainId, reason, actor)
-  const { drains } = await remove<{ readonly drains: readonly AdminDrain[] }>(path)
-  const undo = async (): Promise<void> => {
-    for (const { selector, reason: why, actor: by, until, file } of drains) {
-      const end = until === undefined ? {} : { until }
-      const order = { selector, reason: why, actor: by, file, allowEmpty: true, ...end }
-      await post('/v1/drains', order)
-    }
-  }
-  const text = `end of ${drains.map(({ selector }) => selector).join(', ')}`
-  return { text, id: drainId, isUndone: false, undo }
-}
-
-function idOf(selector: string, drains: readonly AdminDrain[]): string {
-  const wanted = selector.trim()
-  const found = drains.find((drain) => drain.selector === wanted || drain.id === wanted)
-  return found?.id ?? wanted
-}
-
-function endPath(drainId: string, reason: string, actor: string): string {
-  return `/v1/drains?${new URLSearchParams({ id: drainId, reason: reason.slice(0, 1000), actor })}`
 }
