@@ -170,7 +170,7 @@ t.test('clients of random countries get the answers of the map', async (t) => {
   const maps = new Map<string, Map<string, Map<string, number>>>()
   const ask = async (name: string, subnet: string): Promise<string[]> => {
     const reply = await udp.ask({ name, type: 'A', subnet: `${subnet}/32` })
-    const { answer } = parseMessage(new Uint8Array(reply))
+    const { answer = [] } = parseMessage(new Uint8Array(reply)) ?? {}
     return answer
       .filter(({ type }) => type === RRType.A)
       .map(({ rdata }) => printRdata(RRType.A, rdata))

@@ -18,13 +18,11 @@ import { openEventPreview } from './event-preview.ts'
 import { MapGraph } from './map-graph.ts'
 import type { MapPreview } from './map-preview.ts'
 import { emptySet, type MapSet, servedSet } from './map-set.ts'
-import { sumPlaces } from './place-shares.ts'
+import { ANSWERS_MAX, sumPlaces } from './place-shares.ts'
 import { isCountry, PlacedCells } from './placed-cells.ts'
 import { placeGraph } from './placed-graph.ts'
 
 const LOOPBACK: Address = { family: 1, bytes: new Uint8Array([127, 0, 0, 1]) }
-/** Answers in a reply. */
-const ANSWERS_MAX = 5000
 const CACHED_MAX = 16
 /** A map without a zone of its own change is made again, because reasons of health may change. */
 const CACHED_MS = 10_000

@@ -118,10 +118,21 @@ export class MapGraph {
         this.answers.push({ ...NO_ENDPOINT, name, targets, state: 'served' })
       }
     } else {
-      for (const endpoint of built.endpoints) this.answers.push(describe(name, set, endpoint))
+      // The first ones are listed, so those without a chance to serve come last.
+      const { endpoints } = built
+      const own = [...endpoints.keys()].filter((i) => canServe(endpoints[i]!))
+      const others = [...endpoints.keys()].filter((i) => !canServe(endpoints[i]!))
+      const numbers = new Map([...own, ...others].map((i, place) => [i, first + place]))
+      for (const i of numbers.keys()) this.answers.push(describe(name, set, endpoints[i]!))
+      return (member) => numbers.get(member)!
     }
     return (member) => first + member
   }
+}
+
+/** True for an endpoint that serves, or would if its health or drains changed. */
+function canServe({ dropped }: BuiltEndpoint): boolean {
+  return dropped === undefined || dropped.kind === 'down' || dropped.kind === 'drained'
 }
 
 function describe(name: string, { rdata, type, zones }: MapSet, built: BuiltEndpoint): MapAnswer {

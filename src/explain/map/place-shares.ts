@@ -13,6 +13,8 @@ interface Parts {
   ipv6: number
 }
 
+/** Answers in a reply. */
+export const ANSWERS_MAX = 5000
 /** Shares of all groups in a reply: about 40 octets each. */
 const SHARES_MAX = 20_000
 
@@ -139,7 +141,7 @@ class Groups {
   shortened(): AnswerMap['groups'][number][] {
     const most = Math.max(8, Math.floor(SHARES_MAX / Math.max(1, this.#groups.length)))
     return this.#groups.map((shares) => {
-      const listed = shares.slice(0, most)
+      const listed = shares.filter(({ answer }) => answer < ANSWERS_MAX).slice(0, most)
       return { shares: listed, sharesOmitted: shares.length - listed.length }
     })
   }
