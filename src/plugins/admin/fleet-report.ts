@@ -45,7 +45,9 @@ export function readFleetReport(
 
 /** Identifies the process that sent a status. */
 export function processOf(status: unknown): string {
-  return isMembers(status) ? `${status.pid} ${status.started}` : ''
+  if (!isMembers(status)) return ''
+  // Members of another server: an object may not be printable.
+  return `${numberOf(status.pid)} ${textOf(status.started)}`
 }
 
 /** Returns a text that is short enough for a page of many servers. */

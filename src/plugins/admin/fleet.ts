@@ -148,9 +148,11 @@ class FleetReader {
     const nowMs = this.#clock.monotonic()
     if (this.#reading !== undefined || nowMs - this.#beganMs < INTERVAL_MS) return
     this.#beganMs = nowMs
-    this.#reading = this.#read().finally(() => {
-      this.#reading = undefined
-    })
+    this.#reading = this.#read()
+      .catch((error) => this.#fail(error instanceof Error ? error.message : String(error)))
+      .finally(() => {
+        this.#reading = undefined
+      })
   }
 
   async #read(): Promise<void> {

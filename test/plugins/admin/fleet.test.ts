@@ -325,3 +325,21 @@ t.test('requests that wait are bounded, and a stop ends them', async (t) => {
   fleet.close()
   for (const answer of await Promise.all(asked.slice(0, 16))) t.match(answer, { status: /502|504/ })
 })
+
+t.test('texts of a hostile server that are no texts end no read', async (t) => {
+  const notPrintable = { toString: null, valueOf: null }
+  const status = { ...STATUS, pid: notPrintable, started: notPrintable }
+  const port = await serve(t, json(status))
+  const one = await readOne(t, member('ns2', `http://127.0.0.1:${port}`))
+  t.match(one, { state: 'up', isSelf: false })
+})
+
+t.test('a fault of a read is that of the server', async (t) => {
+  const clock = new FakeClock()
+  const own = async (): Promise<never> => {
+    throw new Error('a bug')
+  }
+  const fleet = new Fleet([], 'localhost:9154', own, { clock, timers: new FakeTimers() })
+  t.teardown(() => fleet.close())
+  t.match(await fleet.list(), [{ isSelf: true, state: 'down', error: 'a bug' }])
+})
