@@ -5,7 +5,7 @@ import { confirmationOfDraft, type Draft } from './order.ts'
 interface ConfirmProps {
   readonly draft: Draft
   readonly isBusy: boolean
-  readonly apply: (reason: string, actor: string) => Promise<void>
+  readonly apply: (draft: Draft, reason: string, actor: string) => Promise<void>
 }
 
 const VERBS = {
@@ -28,7 +28,7 @@ export function Confirm({ draft, isBusy, apply }: ConfirmProps) {
       class="form-row"
       onSubmit={(event) => {
         event.preventDefault()
-        if (isConfirmed && !isBusy) void apply(reason.trim(), actor.trim())
+        if (isConfirmed && !isBusy) void apply(draft, reason.trim(), actor.trim())
       }}
     >
       <Field label="Reason">

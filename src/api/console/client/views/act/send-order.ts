@@ -4,7 +4,7 @@ import { post, remove } from '../../shell/api.ts'
 import type { Draft, ShiftDraft } from './order.ts'
 import type { RecentAct } from './recent.tsx'
 
-export type SentAct = Omit<RecentAct, 'number'>
+type SentAct = Omit<RecentAct, 'number'>
 
 /** Sends an order. Returns what was done, and how to undo it. Rejects with RequestFault. */
 export async function sendOrder(

@@ -34,7 +34,6 @@ interface Previewed {
 
 /** Previews and orders drains and shifts, and previews manifests. */
 export function View() {
-  const { get, set } = useParameters()
   const session = usePolled<AdminSession>('/v1/session', SESSION_MS)
   const drains = usePolled<DrainList>('/v1/drains')
   const shifts = usePolled<ShiftList>('/v1/shifts')
@@ -42,26 +41,10 @@ export function View() {
     drains.refresh()
     shifts.refresh()
   }
-  const [manifests, setManifests] = useState('')
   const [previewed, setPreviewed] = useState<Previewed | undefined>(undefined)
   const [recent, setRecent] = useState<readonly RecentAct[]>([])
   const work = useWork()
-  const draft: Draft = {
-    act: scanAct(get('act')),
-    selector: get('selector'),
-    until: get('until'),
-    manifests,
-    shift: {
-      ...{ name: get('name'), to: get('to') },
-      ...{ steps: get('steps') || '5%,25%,100%', bake: get('bake') || '10m' },
-    },
-  }
-  const change = (next: Partial<Draft>): void => {
-    setPreviewed(undefined)
-    if (next.manifests !== undefined) setManifests(next.manifests)
-    const { act, selector, until, shift } = { ...draft, ...next }
-    set({ act, selector, until, ...shift }, true)
-  }
+  const { draft, change } = useDraft(() => setPreviewed(undefined))
   const preview = (): Promise<void> =>
     work.run(async () => {
       const order = whatIfOf(draft)
@@ -69,11 +52,14 @@ export function View() {
       setPreviewed({ draft, reply: await post<WhatIfReply>('/v1/what-if', order) })
       return 'The preview is below.'
     })
-  const apply = (reason: string, actor: string): Promise<void> =>
+  // What was previewed is sent, also if the fields have changed since.
+  const apply = (sent: Draft, reason: string, actor: string): Promise<void> =>
     work.run(async () => {
-      const act = await sendOrder(draft, reason, actor || ACTOR, drains.data?.drains ?? [])
+      const act = await sendOrder(sent, reason, actor || ACTOR, drains.data?.drains ?? [])
       setPreviewed(undefined)
-      setRecent((acts) => [{ ...act, number: acts.length }, ...acts].slice(0, RECENT_MAX))
+      setRecent((acts) =>
+        [{ ...act, number: (acts[0]?.number ?? 0) + 1 }, ...acts].slice(0, RECENT_MAX),
+      )
       refresh()
       return `Done: ${act.text}`
     })
@@ -102,8 +88,8 @@ export function View() {
       {previewed !== undefined && (
         <section aria-label="Preview">
           <Preview {...previewed} />
-          {mayAct && draft.act !== 'manifests' && (
-            <Confirm draft={draft} isBusy={work.isBusy} apply={apply} />
+          {mayAct && previewed.draft.act !== 'manifests' && (
+            <Confirm draft={previewed.draft} isBusy={work.isBusy} apply={apply} />
           )}
         </section>
       )}
@@ -115,6 +101,29 @@ export function View() {
       {shifts.data !== undefined && <Shifts list={shifts.data} end={endShift} mayAct={mayAct} />}
     </>
   )
+}
+
+/** The order of the fields, which is in the address, without its manifests. `onChange`: called before a change. */
+function useDraft(onChange: () => void) {
+  const { get, set } = useParameters()
+  const [manifests, setManifests] = useState('')
+  const draft: Draft = {
+    act: scanAct(get('act')),
+    selector: get('selector'),
+    until: get('until'),
+    manifests,
+    shift: {
+      ...{ name: get('name'), to: get('to') },
+      ...{ steps: get('steps') || '5%,25%,100%', bake: get('bake') || '10m' },
+    },
+  }
+  const change = (next: Partial<Draft>): void => {
+    onChange()
+    if (next.manifests !== undefined) setManifests(next.manifests)
+    const { act, selector, until, shift } = { ...draft, ...next }
+    set({ act, selector, until, ...shift }, true)
+  }
+  return { draft, change }
 }
 
 /** Runs one request at a time, and keeps its outcome as a text. */
