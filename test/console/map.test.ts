@@ -78,6 +78,41 @@ t.test('the map and its tables show what the API has', needs('chromium'), async 
   t.equal(await page.getByRole('button', { name: 'Zoom out' }).isEnabled(), true)
 })
 
+t.test('what-if of drains, manifests and events', needs('chromium'), async (t) => {
+  const open = await startBrowser(t)
+  const files = { 'records/app.json': RECORD, drains: '' }
+  const { url, adminPort } = await startConsole(t, { files, kuadrant: 'drain drains' })
+  const address = `${url}?view=map&name=app.k.example.com&type=A`
+  const { page, violations } = await open(t, `${address}&drain=address:192.0.2.3`)
+  const us = (answers: string) => page.locator(`tr[data-country=US][data-answers="${answers}"]`)
+  await us('192.0.2.4').waitFor()
+  await page.getByRole('button', { name: 'Now' }).click()
+  await us('192.0.2.3').waitFor()
+  await page.getByText('What if these manifests').click()
+  await page.getByLabel('Manifests').fill(RECORD.replace('192.0.2.3', '192.0.2.99'))
+  await page.getByRole('button', { name: 'Preview' }).last().click()
+  await us('192.0.2.99').waitFor()
+  t.strictSame(await violations(), [])
+  await page.getByRole('button', { name: 'Now' }).click()
+  await us('192.0.2.3').waitFor()
+  await page.locator('canvas').focus()
+  const order = { selector: 'address:192.0.2.3', reason: HOSTILE }
+  const reply = await fetch(`http://127.0.0.1:${adminPort}/v1/drains`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(order),
+  })
+  t.equal(reply.status, 200)
+  // The page follows the server, and keeps the focus.
+  await us('192.0.2.4').waitFor()
+  t.equal(await page.evaluate('document.activeElement.tagName'), 'CANVAS')
+  const slider = page.getByLabel('Time')
+  await page.locator('input[type=range][max="2"]').waitFor()
+  await slider.focus()
+  await page.keyboard.press('ArrowLeft')
+  await page.waitForURL(/event=/)
+})
+
 /** Drags the map in each of 90 frames. */
 const DRAG = `new Promise((resolve) => {
   const canvas = document.querySelector('canvas')

@@ -25,16 +25,24 @@ interface PrintedEndpoint {
   readonly point: string
 }
 
-/** Returns the answers after an event. Throws InputError if the log does not have it. */
+/**
+ * Returns the answers after the events up to an id; one less than that of the first event means before it. Throws
+ * InputError if the log does not reach there.
+ */
 export function openEventPreview(id: number, log: EventLog | undefined): MapPreview {
   const events = log?.after(0, EVENTS_MAX) ?? []
-  const event = events.find((one) => one.id === id)
-  if (event === undefined) {
+  const [first] = events
+  const event = events.findLast((one) => one.id <= id)
+  const isKnown = first !== undefined && id >= first.id - 1 && id <= events.at(-1)!.id
+  if (!isKnown) {
     throw new InputError(undefined, `the event log has no event ${id}, or no longer`)
   }
   const notes = new Set<string>()
   return {
-    text: `after the event at ${event.time}`,
+    text:
+      event === undefined
+        ? `before the event at ${first.time}`
+        : `after the event at ${event.time}`,
     notes,
     isPast: true,
     setOf: (_name, _type, served) => {

@@ -12,6 +12,8 @@ interface LoggedEvent {
   readonly actor: { readonly kind: string; readonly name: string }
   readonly name?: string
   readonly type?: string
+  /** True: what was before the event. */
+  readonly isBefore?: boolean
 }
 
 const EVENTS_MAX = 1000
@@ -22,10 +24,13 @@ interface TimeControlProps {
   readonly parameters: Parameters
   /** Names that the answers come from. */
   readonly names: readonly string[]
+  /** True: the map shows a change that this does not choose. */
+  readonly isChanged: boolean
+  readonly onChoose: () => void
 }
 
 /** Chooses what the map shows: the present, the answers after an event, or those after a drain. */
-export function TimeControl({ parameters, names }: TimeControlProps) {
+export function TimeControl({ parameters, names, isChanged, onChoose }: TimeControlProps) {
   const { get, set } = parameters
   const [drain, setDrain] = useState(get('drain'))
   useEffect(() => setDrain(get('drain')), [get('drain')])
@@ -34,10 +39,11 @@ export function TimeControl({ parameters, names }: TimeControlProps) {
       class="form-row"
       onSubmit={(event) => {
         event.preventDefault()
+        onChoose()
         set({ drain: drain.trim(), event: '' })
       }}
     >
-      <EventSlider parameters={parameters} names={names} />
+      <EventSlider parameters={parameters} names={names} onChoose={onChoose} />
       <Field label="After a drain" hint="A selector, such as site:dublin">
         <input
           type="text"
@@ -51,8 +57,11 @@ export function TimeControl({ parameters, names }: TimeControlProps) {
       <button type="submit">Preview</button>
       <button
         type="button"
-        disabled={get('drain') === '' && get('event') === ''}
-        onClick={() => set({ drain: '', event: '' })}
+        disabled={!isChanged && get('drain') === '' && get('event') === ''}
+        onClick={() => {
+          onChoose()
+          set({ drain: '', event: '' })
+        }}
       >
         Now
       </button>
@@ -60,14 +69,21 @@ export function TimeControl({ parameters, names }: TimeControlProps) {
   )
 }
 
-function EventSlider({ parameters: { get, set }, names }: TimeControlProps) {
-  const events = useEvents(names)
+type SliderProps = Omit<TimeControlProps, 'isChanged'>
+
+function EventSlider({ parameters: { get, set }, names, onChoose }: SliderProps) {
+  const logged = useEvents(names)
+  const first = logged[0]
+  // The answers before the first event are known, too.
+  const events: readonly LoggedEvent[] =
+    first === undefined ? [] : [{ ...first, id: first.id - 1, isBefore: true }, ...logged]
   const shown = events.findIndex(({ id }) => String(id) === get('event'))
   const [position, setPosition] = useState(-1)
   useEffect(() => {
     if (position === -1) return
     const timer = window.setTimeout(() => {
       const event = String(events[position]?.id ?? '')
+      onChoose()
       set({ event, drain: '' }, true)
       setPosition(-1)
     }, PAUSE_MS)
@@ -95,9 +111,9 @@ function EventSlider({ parameters: { get, set }, names }: TimeControlProps) {
 
 function describe(event: LoggedEvent | undefined): string {
   if (event === undefined) return 'Now'
-  const { time, actor, name = '', type = '' } = event
+  const { time, actor, name = '', type = '', isBefore = false } = event
   const cause = actor.name === '' ? actor.kind : `${actor.kind} ${actor.name}`
-  return printable(`${printTime(time)}: ${name} ${type}, ${cause}`)
+  return printable(`${isBefore ? 'Before ' : ''}${printTime(time)}: ${name} ${type}, ${cause}`)
 }
 
 /** The events of the names, the oldest first. */

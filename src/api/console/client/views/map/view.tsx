@@ -10,6 +10,7 @@ import { Table } from '../../shell/table.tsx'
 import { useParameters } from '../../shell/use-parameters.ts'
 import { usePolled } from '../../shell/use-polled.ts'
 import './map.css'
+import { ManifestForm } from './manifest-form.tsx'
 import { MapCanvas } from './map-canvas.tsx'
 import { fillOf, labelOf, type MapRow, orderOf, rowsOf } from './model.ts'
 import { nameOfPlace } from './places.ts'
@@ -29,14 +30,29 @@ export function View() {
   const { get, set } = parameters
   const name = get('name')
   const { data, error } = usePolled<AnswerMap>(name === '' ? '' : pathOf(get))
-  const pick = (name: string, type: string): void => set({ name, type, drain: '', event: '' })
+  const [changed, setChanged] = useState<AnswerMap>()
+  const shown = changed ?? data
+  const pick = (name: string, type: string): void => {
+    setChanged(undefined)
+    set({ name, type, drain: '', event: '' })
+  }
   return (
     <>
       <NamePicker name={name} type={get('type')} onPick={pick} />
-      {name !== '' && <TimeControl parameters={parameters} names={data?.names ?? []} />}
+      {name !== '' && (
+        <>
+          <TimeControl
+            parameters={parameters}
+            names={data?.names ?? []}
+            isChanged={changed !== undefined}
+            onChoose={() => setChanged(undefined)}
+          />
+          <ManifestForm name={name} type={get('type')} onMap={setChanged} />
+        </>
+      )}
       <Message kind="error" text={error} />
       {name === '' && <p>Choose a name to see which endpoints its clients get.</p>}
-      {data !== undefined && <Shown map={data} />}
+      {shown !== undefined && <Shown map={shown} />}
     </>
   )
 }
