@@ -17,7 +17,9 @@ export interface FoundRRset {
   readonly rrset: number
 }
 
-/** Finds an RRset as the server does. `name`: lower-case wire form. Undefined = the source has no zone with the name. */
+/**
+ * Finds an RRset as the server does. `name`: lower-case wire form. Undefined = the source has no zone with the name.
+ */
 export function findRRset(
   { directive, answerer: { reader } }: ServingSource,
   name: Uint8Array,

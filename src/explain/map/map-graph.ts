@@ -8,7 +8,7 @@ import { type BuiltEndpoint, printDrop, targetsOut } from '../endpoints.ts'
 import type { MapSet } from './map-set.ts'
 
 /** Returns the RRset that answers for a name and type; undefined = no zone of the server has the name. */
-export type FindSet = (name: Uint8Array, type: number) => MapSet | undefined
+type FindSet = (name: Uint8Array, type: number) => MapSet | undefined
 
 /** One outcome of a draw. */
 interface GraphOutcome {

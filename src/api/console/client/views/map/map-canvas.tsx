@@ -138,6 +138,10 @@ export function MapCanvas({ label, fills, marked, onMark }: MapCanvasProps) {
     moving.glide(to)
     setZoomed(to.scale > 1)
   }, [])
+  const showAll = (): void => {
+    motion.current!.glide(WHOLE)
+    setZoomed(false)
+  }
   const pick = (event: MouseEvent): void => {
     const { x, y } = positionOf(event, canvas.current!)
     onMark(painter.current!.placeAt(motion.current!.frame, x, y))
@@ -153,29 +157,34 @@ export function MapCanvas({ label, fills, marked, onMark }: MapCanvasProps) {
         onMouseMove={pick}
         onClick={pick}
       />
-      <div class="map-buttons">
-        <button type="button" aria-label="Zoom in" onClick={() => zoom(ZOOM_STEP)}>
-          +
-        </button>
-        <button
-          type="button"
-          aria-label="Zoom out"
-          disabled={!isZoomed}
-          onClick={() => zoom(1 / ZOOM_STEP)}
-        >
-          −
-        </button>
-        <button
-          type="button"
-          disabled={!isZoomed}
-          onClick={() => {
-            motion.current!.glide(WHOLE)
-            setZoomed(false)
-          }}
-        >
-          Whole world
-        </button>
-      </div>
+      <MapButtons isZoomed={isZoomed} zoom={zoom} showAll={showAll} />
+    </div>
+  )
+}
+
+interface MapButtonsProps {
+  readonly isZoomed: boolean
+  readonly zoom: (factor: number) => void
+  readonly showAll: () => void
+}
+
+function MapButtons({ isZoomed, zoom, showAll }: MapButtonsProps) {
+  return (
+    <div class="map-buttons">
+      <button type="button" aria-label="Zoom in" onClick={() => zoom(ZOOM_STEP)}>
+        +
+      </button>
+      <button
+        type="button"
+        aria-label="Zoom out"
+        disabled={!isZoomed}
+        onClick={() => zoom(1 / ZOOM_STEP)}
+      >
+        −
+      </button>
+      <button type="button" disabled={!isZoomed} onClick={showAll}>
+        Whole world
+      </button>
     </div>
   )
 }
