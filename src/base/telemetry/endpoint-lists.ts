@@ -1,3 +1,4 @@
+import { sortInSlices } from '../sort.ts'
 import {
   type EndpointFacts,
   type EndpointHistory,
@@ -82,8 +83,9 @@ export interface EndpointList {
   ): Generator<void>
 }
 
-/** Records that are decoded for one page. */
+/** Records that are decoded for one page, and endpoints that are held meanwhile. */
 const READS_MAX = 50_000
+const FOUND_MAX = 200_000
 const WINDOW_MS = 24 * 3600_000
 const GONE = { detail: '', weightPercent: 0 }
 
@@ -97,7 +99,7 @@ export class EndpointLists {
     return () => this.#lists.delete(list)
   }
 
-  /** Returns a page of endpoints, the worst first. Offers a pause at each record. */
+  /** Returns a page of endpoints, the worst first. Offers pauses. */
   *select(
     query: EndpointQuery,
     history: EndpointHistory | undefined,
@@ -105,30 +107,36 @@ export class EndpointLists {
   ): Generator<void, EndpointPage> {
     const fromMs = Math.max(nowMs - WINDOW_MS, history?.beginMs ?? nowMs)
     const found: ServedEndpoint[] = []
-    const visit = (one: ServedEndpoint): void => {
-      if (isSelected(one, query)) found.push(one)
-    }
     const reads = { left: READS_MAX }
-    // In a reload, both instances have lists.
-    const lists = [...new Map([...this.#lists].map((list) => [list.place, list])).values()]
-    for (const list of lists) yield* list.walk(query, history, reads, visit)
+    let read = READS_MAX
+    const visit = (one: ServedEndpoint): void => {
+      if (!isSelected(one, query)) return
+      found.push(one)
+      if (found.length !== FOUND_MAX) return
+      read -= reads.left
+      reads.left = 0
+    }
     for (const timeline of history?.removed() ?? []) {
       const { facts, transitions } = timeline
       if (transitions.at(-1)!.timeMs < fromMs) continue
       visit({ ...facts, state: 'removed', timeline, describe: () => ({ ...facts, ...GONE }) })
     }
-    found.sort(compare)
+    // In a reload, both instances have lists.
+    const lists = [...new Map([...this.#lists].map((list) => [list.place, list])).values()]
+    for (const list of lists) yield* list.walk(query, history, reads, visit)
+    const order = Uint32Array.from(found, (_, i) => i)
+    yield* sortInSlices(order, (a, b) => compare(found[a]!, found[b]!))
     const states: Record<string, number> = {}
     for (const { state } of found) states[state] = (states[state] ?? 0) + 1
     const size = lists.reduce((sum, list) => sum + list.size, 0)
-    const page = found.slice(query.offset, query.offset + query.limit)
+    const page = order.subarray(query.offset, query.offset + query.limit)
     return {
       from: printTime(fromMs),
       now: printTime(nowMs),
-      endpoints: page.map((one) => report(one, fromMs)),
+      endpoints: Array.from(page, (i) => report(found[i]!, fromMs)),
       total: found.length,
       states,
-      recordsOmitted: reads.left > 0 ? 0 : Math.max(0, size - READS_MAX),
+      recordsOmitted: reads.left > 0 ? 0 : Math.max(0, size - read),
     }
   }
 }
