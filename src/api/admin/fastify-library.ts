@@ -7,7 +7,7 @@ export interface ApiRequest {
   readonly method: string
   readonly url: string
   readonly headers: IncomingMessage['headers']
-  readonly raw: Pick<IncomingMessage, 'headersDistinct' | 'httpVersion'>
+  readonly raw: Pick<IncomingMessage, 'headers' | 'headersDistinct' | 'httpVersion'>
   readonly socket: IncomingMessage['socket']
   /** Valid according to the schema of the route. */
   readonly query: unknown

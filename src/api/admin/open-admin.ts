@@ -4,7 +4,7 @@ import { systemClock } from '../../base/clock.ts'
 import { RefusalLog } from '../../base/telemetry/refusal-log.ts'
 import type { AdminSite } from '../../plugin/admin.ts'
 import { HttpServer, type SharedPorts, tlsOptionsOf } from '../http-server.ts'
-import { checkRole, refuse, roleOf } from './access.ts'
+import { checkRole, OTHER_SITE, refuse, roleOf } from './access.ts'
 import { COMPANIONS, type Companion, type OptionalCompanion } from './companions.ts'
 import {
   type Api,
@@ -126,6 +126,7 @@ class AdminService {
     for (const [name, schema] of Object.entries(SCHEMAS)) api.addSchema({ $id: name, ...schema })
     api.addHook('onRequest', async (request, reply) => {
       reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff')
+      reply.header('cross-origin-resource-policy', 'same-origin')
       checkHeaders(request)
       this.#admit(request, reply)
     })
@@ -175,7 +176,7 @@ class AdminService {
   /** Throws ApiFault if the client may not use the API at all. */
   #admit(request: ApiRequest, reply: ApiReply): void {
     const { site, refusals } = this.#guarded
-    const role = roleOf(site, request)
+    const role = roleOf(site, request.raw)
     if (typeof role === 'string') return
     refusals.note(request.socket.remoteAddress ?? 'an unknown address', role.note)
     refuse(role, reply)
@@ -254,7 +255,7 @@ function checkChange({ headers }: ApiRequest, hasBody: boolean): void {
   const { origin, host, 'sec-fetch-site': site = 'none' } = headers
   const isOwn = origin === undefined || /^https?:\/\/(.*)$/.exec(origin)?.[1] === host
   if (!isOwn || (site !== 'none' && site !== 'same-origin')) {
-    throw new ApiFault(403, 'web pages of other sites may not use this API')
+    throw new ApiFault(403, OTHER_SITE)
   }
   const [type = ''] = (headers['content-type'] ?? '').split(';', 1)
   if (hasBody && type.trim().toLowerCase() !== 'application/json') {

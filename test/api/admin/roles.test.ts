@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { openAdmin } from '../../../src/api/admin/open-admin.ts'
 import { ROUTES } from '../../../src/api/admin/routes.ts'
@@ -66,6 +67,26 @@ const CLIENTS: readonly {
     reads: 403,
     acts: 403,
   },
+  ...(['cross-site', 'same-site'] as const).flatMap((from) => {
+    const headers = { 'sec-fetch-site': from }
+    return [
+      { what: `no token is configured, ${from}`, site: {}, headers, reads: 403, acts: 403 },
+      {
+        what: `console on loopback, ${from}`,
+        site: { tokens, readsOpenly: true },
+        headers,
+        reads: 403,
+        acts: 403,
+      },
+    ]
+  }),
+  {
+    what: 'no token is configured, own page',
+    site: {},
+    headers: { 'sec-fetch-site': 'same-origin' },
+    reads: 0,
+    acts: 0,
+  },
   ...(
     [
       ['console on loopback', true],
@@ -81,6 +102,9 @@ const CLIENTS: readonly {
         { 'x-forwarded-for': '192.0.2.1' },
         { forwarded: 'for=192.0.2.1' },
         { via: '1.1 proxy' },
+        { 'x-forwarded-proto': 'https' },
+        { 'x-real-ip': '192.0.2.1' },
+        { 'x-envoy-external-address': '192.0.2.1' },
         { authorization: '' },
         { authorization: 'Bearer wrong' },
         { authorization: 'viewing' },
@@ -179,4 +203,31 @@ t.test('acts are in the log and in the events, in one line', async (t) => {
     { actor: { kind: 'act', name: 'ops\\x0a' }, text: texts[0] },
     { actor: { kind: 'act', name: 'ops' }, text: texts[1] },
   ])
+})
+
+t.test('a link of another page leads to the data that is open, and to no other', async (t) => {
+  const headers = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'document' }
+  for (const [site, status] of [
+    [{}, 200],
+    [{ tokens, readsOpenly: true }, 200],
+    [{ tokens }, 401],
+  ] as const) {
+    const { port } = await open(t, site)
+    t.equal((await fetchLocal(port, { path: '/v1/status', headers })).status, status)
+  }
+})
+
+t.test('HTTP/1.0, as proxies speak by default, opens nothing', async (t) => {
+  const { port } = await open(t, { tokens, readsOpenly: true })
+  const statusOf = async (text: string): Promise<string> => {
+    const socket = connect(port, '127.0.0.1')
+    socket.end(text)
+    let reply = ''
+    for await (const octets of socket) reply += String(octets)
+    return reply.slice(9, 12)
+  }
+  const rest = `Host: 127.0.0.1:${port}\r\nConnection: close\r\n\r\n`
+  t.equal(await statusOf(`GET /v1/status HTTP/1.1\r\n${rest}`), '200')
+  t.equal(await statusOf(`GET /v1/status HTTP/1.0\r\n${rest}`), '401')
+  t.equal(await statusOf(`GET /v1/status HTTP/1.0\r\nAuthorization: ${VIEW}\r\n${rest}`), '200')
 })
