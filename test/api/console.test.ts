@@ -98,6 +98,15 @@ t.test('the page without JavaScript', async (t) => {
   t.match((await fetchLocal(many.port, { path: '/console/plain' })).body, '500 more are not shown.')
 })
 
+t.test('a fault of the status ends the request, not the server', async (t) => {
+  const status = (): never => {
+    throw new Error('a bug')
+  }
+  const { port } = await open(t, { status })
+  t.equal((await fetchLocal(port, { path: '/console/plain' })).status, 500)
+  t.equal((await fetchLocal(port, { path: '/console/' })).status, 200)
+})
+
 t.test('what the console does not answer', async (t) => {
   const { port, listener, site } = await open(t)
   for (const [method, path, status, headers = {}] of [

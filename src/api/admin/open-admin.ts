@@ -97,8 +97,16 @@ class AdminService {
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const { site } = this.#guarded
-    for (const [one, companion] of this.#companions) {
-      if (one.isOn(site) && companion.answer(site, request, response)) return
+    try {
+      for (const [one, companion] of this.#companions) {
+        if (one.isOn(site) && companion.answer(site, request, response)) return
+      }
+    } catch (error) {
+      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
+      site.log.error(`${request.method} ${request.url}: ${reason}`, 'admin-failed')
+      if (!response.headersSent) response.writeHead(500)
+      response.end()
+      return
     }
     this.#handle(request, response)
   }
