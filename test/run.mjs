@@ -11,7 +11,17 @@ import { javascriptOf } from './support/javascript.mjs'
 import { Progress, printResults } from './support/run-output.mjs'
 
 /** Each test file of these folders has its own process: it starts servers, or loads the machine. */
-const PROCESS_FOLDERS = ['api', 'cli', 'cluster', 'conformance', 'deploy', 'docs', 'e2e', 'stress']
+const PROCESS_FOLDERS = [
+  'api',
+  'cli',
+  'cluster',
+  'conformance',
+  'console',
+  'deploy',
+  'docs',
+  'e2e',
+  'stress',
+]
 /** Folders of long tests, and the line of a long test file elsewhere, with the reason. */
 const LONG_FOLDERS = ['cluster', 'stress']
 const LONG = /^\/\/ Long: /m
