@@ -1,3 +1,4 @@
+import type { Clock } from '../../base/clock.ts'
 import { collectProblems } from '../../base/telemetry/problems.ts'
 import type { PluginNote, ServerStatus, StatusPart } from '../../base/telemetry/status.ts'
 import { VERSION } from '../../base/version.ts'
@@ -8,6 +9,26 @@ import { type Losses, SERVER_COUNTERS } from '../../plugin/server-counters.ts'
 const STARTED_MS = performance.timeOrigin
 /** Shifts that a status lists. */
 const SHIFTS_MAX = 1000
+
+/** Least time between two statuses, as a multiple of the time that the first one took. */
+const PAUSE_RATIO = 10
+
+/**
+ * Returns what composes the status. With many endpoints out of service this holds the thread, and each console asks
+ * for it all the time: until the pause is over, the last status is returned.
+ */
+export function statusSource(clock: Clock, compose: () => ServerStatus): () => ServerStatus {
+  let last: ServerStatus | undefined
+  let nextMs = 0
+  return () => {
+    const startMs = clock.monotonic()
+    if (last !== undefined && startMs < nextMs) return last
+    last = compose()
+    const endMs = clock.monotonic()
+    nextMs = endMs + (endMs - startMs) * PAUSE_RATIO
+    return last
+  }
+}
 
 /** Returns the status of the server. `loadedMs`: when the Corefile was loaded. */
 export function composeStatus(c: SetupContext, loadedMs: number): ServerStatus {

@@ -23,7 +23,7 @@ import { Fleet } from './fleet.ts'
 import { ServedNameLists } from './names.ts'
 import { type AdminOptions, scanAdmin } from './options.ts'
 import { ownViews } from './own-views.ts'
-import { composeStatus } from './server-status.ts'
+import { composeStatus, statusSource } from './server-status.ts'
 import { OrderedShifts } from './shifts.ts'
 import { TokenFiles } from './token.ts'
 import { countTraffic, type TrafficPart } from './traffic/setup.ts'
@@ -80,7 +80,7 @@ function serve(
   const names = new ServedNameLists(() => held?.zones.item, c.clock)
   let loadedMs = c.clock.now()
   let isFirst = false
-  const status = () => composeStatus(c, loadedMs)
+  const status = statusSource(c.clock, () => composeStatus(c, loadedMs))
   const drains = new Drains(() => held?.drains.item, c.clock)
   const traffic = () => blocks.traffic?.traffic
   const fleet = new Fleet(options.servers, address, ownViews({ status, drains, traffic }), c)
