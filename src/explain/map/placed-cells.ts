@@ -49,8 +49,9 @@ export class PlacedCells {
   /** By locator: a trie that distinguishes countries, for its databases as they are. */
   readonly #places = new Map<Locator, Promise<ClassTrie>>()
   readonly #served = new WeakMap<ClassTrieData, Promise<readonly PlacedCell[]>>()
-  /** By codes and points, the last used one last. */
+  /** By locator, codes and points, the last used one last. */
   readonly #previews = new Map<string, Promise<PlacedTrie>>()
+  readonly #numbers = new Map<Locator, number>()
   readonly #stops = new Map<Locator, () => void>()
 
   /** `trie`: in use, of the classes of `locator`. */
@@ -69,7 +70,9 @@ export class PlacedCells {
   ): Promise<PlacedTrie> {
     this.#follow(locator)
     const points = pointSets.map((set) => set.map(({ text }) => text).join(' '))
-    const key = [...codes.map(({ text }) => text).sort(), '', ...points.sort()].join('\n')
+    const number = this.#numbers.get(locator) ?? this.#numbers.size
+    this.#numbers.set(locator, number)
+    const key = [number, ...codes.map(({ text }) => text).sort(), '', ...points.sort()].join('\n')
     const known = this.#previews.get(key) ?? this.#classify(locator, codes, pointSets)
     this.#previews.delete(key)
     this.#previews.set(key, known)
