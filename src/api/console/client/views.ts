@@ -16,4 +16,4 @@ interface ViewModule {
 }
 
 /** In the order of the navigation; the first one opens by default. Each folder can be deleted with its line. */
-export const VIEWS: readonly ViewModule[] = [overview, map, why, health, traffic, act, fleet]
+export const VIEWS: readonly ViewModule[] = [map, overview, why, health, traffic, act, fleet]

@@ -23,7 +23,11 @@ export function Sections() {
   return (
     <>
       <h2>Sites</h2>
-      {status.quorums.length === 0 && <p class="empty">No block has `probe-peers`.</p>}
+      {status.quorums.length === 0 && (
+        <p class="empty">
+          No block has <code>probe-peers</code>.
+        </p>
+      )}
       {status.quorums.map((quorum) => (
         <Quorum key={quorum.zones.join(' ')} quorum={quorum} />
       ))}

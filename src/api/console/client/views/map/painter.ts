@@ -7,14 +7,18 @@ const DOT_RADIUS = 4
 const TILE = 32
 /** Narrower countries have no letters. */
 const LETTER_WIDTH_MIN = 26
+/** Height of letters that this width is for. */
+const LETTER_HEIGHT = 11
 
-interface Colours {
+interface Look {
   readonly ground: string
   readonly line: string
   readonly empty: string
   readonly text: string
   readonly accent: string
   readonly pattern: string
+  /** Height of letters, in CSS pixels. */
+  readonly letters: number
 }
 
 /** How the clients of a place are drawn. */
@@ -30,17 +34,17 @@ export class Painter {
   readonly #shapes = composeWorld()
   #fills = new Map<string, Fill>()
   #byKey = new Map<string, Fill>()
-  #colours: Colours
+  #look: Look
 
   constructor(canvas: HTMLCanvasElement) {
     this.#canvas = canvas
     this.#context = canvas.getContext('2d')!
-    this.#colours = readColours(canvas)
+    this.#look = readLook(canvas)
   }
 
   /** Uses the fills of places from the next frame on, with the colours of the page. */
   setFills(parts: ReadonlyMap<string, readonly FillPart[]>): void {
-    this.#colours = readColours(this.#canvas)
+    this.#look = readLook(this.#canvas)
     this.#byKey = new Map()
     this.#fills = new Map([...parts].map(([code, fill]) => [code, this.#fill(fill)]))
   }
@@ -94,12 +98,12 @@ export class Painter {
     context.lineJoin = 'round'
     const outline = (shape: Shape): void => {
       const isMarked = marked !== '' && shape.code === marked
-      context.strokeStyle = isMarked ? this.#colours.accent : this.#colours.ground
+      context.strokeStyle = isMarked ? this.#look.accent : this.#look.ground
       context.lineWidth = (isMarked ? 3 : 0.75) * pixel
       context.stroke(shape.isDot ? this.#dot(shape, pixel) : shape.path)
     }
     for (const shape of this.#shapes) {
-      context.fillStyle = this.#fills.get(shape.code)?.style ?? this.#colours.empty
+      context.fillStyle = this.#fills.get(shape.code)?.style ?? this.#look.empty
       context.fill(shape.isDot ? this.#dot(shape, pixel) : shape.path)
       outline(shape)
     }
@@ -115,15 +119,19 @@ export class Painter {
   #drawLetters(dense: number, scale: number, frame: Frame, unit: number): void {
     const context = this.#context
     context.setTransform(1, 0, 0, 1, 0, 0)
-    context.font = `600 ${11 * dense}px system-ui, sans-serif`
+    context.font = `600 ${this.#look.letters * dense}px system-ui, sans-serif`
     context.textAlign = 'center'
     context.textBaseline = 'middle'
     context.lineWidth = 3 * dense
-    context.strokeStyle = this.#colours.ground
-    context.fillStyle = this.#colours.text
+    context.strokeStyle = this.#look.ground
+    context.fillStyle = this.#look.text
     for (const { code, centre, width, isDot } of this.#shapes) {
       const { letters } = this.#fills.get(code) ?? { letters: '' }
-      const least = LETTER_WIDTH_MIN * dense * Math.max(1, letters.length / 2)
+      const least =
+        LETTER_WIDTH_MIN *
+        (this.#look.letters / LETTER_HEIGHT) *
+        dense *
+        Math.max(1, letters.length / 2)
       if (isDot || letters === '' || width * scale < least) continue
       const [x, y] = [centre[0] * scale + frame.x * unit, centre[1] * scale + frame.y * unit]
       context.strokeText(letters, x, y)
@@ -158,11 +166,11 @@ export class Painter {
       context.restore()
       start += width
     }
-    return this.#context.createPattern(tile, 'repeat') ?? this.#colours.empty
+    return this.#context.createPattern(tile, 'repeat') ?? this.#look.empty
   }
 
   #paint(context: CanvasRenderingContext2D, answer: number): void {
-    context.fillStyle = this.#colours.empty
+    context.fillStyle = this.#look.empty
     if (answer >= 0) {
       const { className } = endpointStyle(answer)
       context.fillStyle = readVariable(this.#canvas, `--${className}`)
@@ -170,7 +178,7 @@ export class Painter {
     context.fillRect(0, 0, TILE, TILE)
     if (answer < 0) return
     const lines = new Path2D(PATTERN_LINES[endpointStyle(answer).pattern])
-    context.strokeStyle = this.#colours.pattern
+    context.strokeStyle = this.#look.pattern
     context.lineWidth = 1.5
     for (let x = 0; x < TILE; x += 8) {
       for (let y = 0; y < TILE; y += 8) {
@@ -181,7 +189,7 @@ export class Painter {
   }
 }
 
-function readColours(canvas: HTMLCanvasElement): Colours {
+function readLook(canvas: HTMLCanvasElement): Look {
   const read = (name: string): string => readVariable(canvas, name)
   return {
     ground: read('--ground'),
@@ -190,6 +198,7 @@ function readColours(canvas: HTMLCanvasElement): Colours {
     text: read('--text'),
     accent: read('--accent'),
     pattern: read('--pattern'),
+    letters: 0.7 * Number.parseFloat(getComputedStyle(canvas).fontSize),
   }
 }
 

@@ -1,14 +1,18 @@
-import { useMemo, useState } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { AnswerMap, MapAnswer } from '../../../../../plugin/admin-map.ts'
+import type { NameList } from '../../../../../plugin/admin-names.ts'
 import { EndpointMark } from '../../shell/endpoint-patterns.tsx'
 import { Field } from '../../shell/field.tsx'
 import { printPercent } from '../../shell/format.ts'
+import { Link } from '../../shell/link.tsx'
 import { Message } from '../../shell/message.tsx'
 import { NamePicker } from '../../shell/name-picker.tsx'
 import { printable } from '../../shell/printable.ts'
 import { Table } from '../../shell/table.tsx'
-import { useParameters } from '../../shell/use-parameters.ts'
+import { type Parameters, useParameters } from '../../shell/use-parameters.ts'
 import { usePolled } from '../../shell/use-polled.ts'
+import { firstName } from './first-name.ts'
 import './map.css'
 import { ManifestForm } from './manifest-form.tsx'
 import { MapCanvas } from './map-canvas.tsx'
@@ -23,6 +27,8 @@ export const title = 'Map'
 const LISTED_MAX = 8
 /** More than all countries. */
 const PLACES_MAX = 300
+/** Enough to find a host. */
+const NAMES_MAX = 100
 
 /** Which endpoints of a name the clients of each country get. */
 export function View() {
@@ -36,24 +42,41 @@ export function View() {
     setChanged(undefined)
     set({ name, type, drain: '', event: '' })
   }
+  // Also without a map: a preview that fails must be changed.
+  const time = name !== '' && (
+    <>
+      <TimeControl
+        parameters={parameters}
+        names={data?.names ?? []}
+        isChanged={changed !== undefined}
+        onChoose={() => setChanged(undefined)}
+      />
+      <ManifestForm name={name} type={get('type')} onMap={setChanged} />
+    </>
+  )
   return (
     <>
       <NamePicker name={name} type={get('type')} onPick={pick} />
-      {name !== '' && (
-        <>
-          <TimeControl
-            parameters={parameters}
-            names={data?.names ?? []}
-            isChanged={changed !== undefined}
-            onChoose={() => setChanged(undefined)}
-          />
-          <ManifestForm name={name} type={get('type')} onMap={setChanged} />
-        </>
-      )}
       <Message kind="error" text={error} />
-      {name === '' && <p>Choose a name to see which endpoints its clients get.</p>}
-      {shown !== undefined && <Shown map={shown} />}
+      {name === '' && <FirstName parameters={parameters} />}
+      {shown === undefined ? time : <Shown map={shown}>{time}</Shown>}
     </>
+  )
+}
+
+/** Opens the map of a name, so that the view begins with one. */
+function FirstName({ parameters: { set } }: { readonly parameters: Parameters }) {
+  const { data, error } = usePolled<NameList>(`/v1/names?limit=${NAMES_MAX}`)
+  const first = firstName(data?.names ?? [])
+  useEffect(() => {
+    if (first !== undefined) set({ view: id, ...first }, true)
+  }, [first?.name])
+  if (data === undefined || first !== undefined) return <Message kind="error" text={error} />
+  return (
+    <p>
+      No DNSRecord of this server has addresses, so choose a name. See its zones in the{' '}
+      <Link view="overview">overview</Link>.
+    </p>
   )
 }
 
@@ -64,7 +87,13 @@ function pathOf(get: (name: string) => string): string {
   return `/v1/map?${query}`
 }
 
-function Shown({ map }: { readonly map: AnswerMap }) {
+interface ShownProps {
+  readonly map: AnswerMap
+  /** Below the picture. */
+  readonly children: ComponentChildren
+}
+
+function Shown({ map, children }: ShownProps) {
   const [marked, setMarked] = useState('')
   // The same map as before is not drawn again.
   const key = JSON.stringify(map)
@@ -89,6 +118,7 @@ function Shown({ map }: { readonly map: AnswerMap }) {
       <p class="map-details" role="status">
         {row === undefined ? 'Point at a country, or choose one.' : describe(map, row)}
       </p>
+      {children}
       <Field label="Country">
         <select value={marked} onChange={({ currentTarget }) => setMarked(currentTarget.value)}>
           <option value="">None</option>
@@ -100,6 +130,11 @@ function Shown({ map }: { readonly map: AnswerMap }) {
         </select>
       </Field>
       <Answers map={map} />
+      <p>
+        <Link view="why" parameters={{ name: map.name, type: map.type }}>
+          Why a client gets its answer
+        </Link>
+      </p>
       <Places map={map} rows={countries} caption="Countries" />
       <Places map={map} rows={others} caption="Clients without a country" />
     </>

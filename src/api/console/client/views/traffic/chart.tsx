@@ -13,6 +13,8 @@ interface ChartProps extends CurveSet {
   readonly isLogarithmic?: boolean
 }
 
+/** Pixels between two times of the axis: more than their text needs. */
+const TIME_SPACE = 80
 const HEIGHT = 240
 const WIDTH_MIN = 200
 /** Lines differ by their dashes too. */
@@ -113,6 +115,7 @@ function optionsOf(
       {
         ...axis,
         label: 'time',
+        space: TIME_SPACE,
         values: (_plot, values, _axis, _space, step) =>
           values.map((value) => printClock(value, step)),
       },

@@ -4,6 +4,7 @@ import { useMemo } from 'preact/hooks'
 import type { TopName, TrafficPeriod, TrafficReport } from '../../../../../plugin/admin-traffic.ts'
 import { Field } from '../../shell/field.tsx'
 import { printAge, printPercent, printTime } from '../../shell/format.ts'
+import { Link } from '../../shell/link.tsx'
 import { Message } from '../../shell/message.tsx'
 import { printable } from '../../shell/printable.ts'
 import { Table } from '../../shell/table.tsx'
@@ -91,7 +92,14 @@ function TopNames({ report }: { readonly report: TrafficReport }) {
       keyOf={({ name, type, rcode }: TopName) => `${name} ${type} ${rcode}`}
       empty="No queries."
       columns={[
-        { title: 'Name', cell: ({ name }) => printable(name) },
+        {
+          title: 'Name',
+          cell: ({ name, type }) => (
+            <Link view={id} parameters={{ name, type }}>
+              {printable(name)}
+            </Link>
+          ),
+        },
         { title: 'Type', cell: ({ type }) => printable(type) },
         { title: 'Response code', cell: ({ rcode }) => (rcode === 'none' ? 'no reply' : rcode) },
         { title: 'Share', cell: ({ share }) => printPercent(share), isNumber: true },
