@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import {
   fillOf,
+  labelOf,
   move,
   orderOf,
   rowsOf,
@@ -81,4 +82,8 @@ t.test('rows have the targets of their group, sorted; answers in service come fi
   } as unknown as AnswerMap
   t.strictSame(rowsOf(map, map.countries)[0]!.targets, ['192.0.2.1', '192.0.2.2'])
   t.strictSame(orderOf(map), [1, 2, 0])
+})
+
+t.test('an answer that the reply leaves out has a label', async (t) => {
+  t.equal(labelOf(undefined), 'an endpoint that is not listed')
 })

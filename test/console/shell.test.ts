@@ -114,6 +114,16 @@ t.test('the shell of the console', needs('chromium'), async (t) => {
     t.equal(await page.evaluate(kept), '[[],[],""]', 'the token is only in memory')
   })
 
+  await t.test('a reply that a view cannot show leaves the rest of the page', async (t) => {
+    const { url } = await startConsole(t)
+    const { page } = await open(t, url)
+    await page.route(/\/v1\/map/, (route) => route.fulfill({ json: { groups: [] } }))
+    await page.goto(`${url}?view=map&name=app.k.example.com&type=A`)
+    await page.getByText('The view cannot show what the server sent').waitFor()
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
+  })
+
   await t.test('texts that attack the page are shown as they are', async (t) => {
     const url = await openSite(t, { status: () => makeHostile(STATUS) })
     const { page } = await open(t, `${url}${OVERVIEW}`)

@@ -13,6 +13,7 @@ import { TokenForm } from './token-form.tsx'
 import { useParameters } from './use-parameters.ts'
 import { type Polled, usePolled } from './use-polled.ts'
 import { useStore } from './use-store.ts'
+import { ViewBoundary } from './view-boundary.tsx'
 
 const ZONES_SHOWN_MAX = 3
 
@@ -51,7 +52,9 @@ export function Shell() {
         <TokenForm />
         <OtherServer />
         <h1>{title}</h1>
-        <View key={`${id} ${get('server')}`} />
+        <ViewBoundary key={`${id} ${get('server')}`}>
+          <View />
+        </ViewBoundary>
       </main>
       <footer>
         <a href="plain">Plain tables</a> <a href="licenses.txt">Licenses of libraries</a>

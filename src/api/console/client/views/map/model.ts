@@ -56,7 +56,9 @@ export function orderOf({ answers, groups }: AnswerMap): number[] {
   return [...all.filter((i) => served.has(i)), ...all.filter((i) => !served.has(i))]
 }
 
-export function labelOf(answer: MapAnswer): string {
+/** `answer`: undefined = it is one of those that the reply leaves out. */
+export function labelOf(answer: MapAnswer | undefined): string {
+  if (answer === undefined) return 'an endpoint that is not listed'
   const { targets, setIdentifier, state } = answer
   if (state === 'no data') return 'no data'
   const [first = '', ...rest] = targets

@@ -147,7 +147,7 @@ function describe({ answers }: AnswerMap, { code, shares, sharesOmitted }: MapRo
       ipv4 === ipv6
         ? printPercent(ipv4)
         : `${printPercent(ipv4)} of IPv4, ${printPercent(ipv6)} of IPv6`
-    return `${labelOf(answers[answer]!)}: ${share}`
+    return `${labelOf(answers[answer])}: ${share}`
   })
   const more = shares.length - listed.length + sharesOmitted
   const all = more > 0 ? [...listed, `and ${more} more`] : listed
@@ -219,7 +219,7 @@ function Shares({ map: { answers }, row }: { readonly map: AnswerMap; readonly r
       {listed.map(({ answer, ipv4, ipv6 }) => (
         <li key={answer}>
           <EndpointMark index={answer} />
-          {printable(labelOf(answers[answer]!))} {printPercent(ipv4)}
+          {printable(labelOf(answers[answer]))} {printPercent(ipv4)}
           {ipv4 !== ipv6 && `, IPv6 ${printPercent(ipv6)}`}
         </li>
       ))}
