@@ -79,7 +79,7 @@ t.test('the servers of a fleet, and the views of another one', needs('chromium')
 
   await page.getByRole('link', { name: 'Open the views of ns2' }).click()
   await page.getByText('This page shows the server ns2').waitFor()
-  await page.getByText(`Process ${other.process.pid} runs`).waitFor()
+  await page.getByText(`Process ${other.process.pid} has been running`).waitFor()
   t.match(page.url(), /server=ns2/)
   await page.getByRole('cell', { name: '8', exact: true }).waitFor()
   t.strictSame(await violations(), [])

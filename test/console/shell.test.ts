@@ -76,7 +76,7 @@ t.test('the shell of the console', needs('chromium'), async (t) => {
     })
     await page.getByRole('rowheader', { name: 'k.example.com.' }).waitFor()
     server.process.kill('SIGKILL')
-    await page.getByText(/The server does not answer since/).waitFor()
+    await page.getByText(/The server has not answered since/).waitFor()
     t.ok(
       await page.getByRole('rowheader', { name: 'k.example.com.' }).isVisible(),
       'the last state',
@@ -84,8 +84,8 @@ t.test('the shell of the console', needs('chromium'), async (t) => {
     await server.exited()
     const corefile = readFileSync(join(server.directory, 'Corefile'), 'utf8')
     const again = await startServer(t, { corefile, beside: server })
-    await page.getByText(`Process ${again.process.pid} runs`).waitFor()
-    t.notOk(await page.getByText(/does not answer/).isVisible())
+    await page.getByText(`Process ${again.process.pid} has been running`).waitFor()
+    t.notOk(await page.getByText(/has not answered/).isVisible())
   })
 
   await t.test('a token that is missing, wrong or expired', async (t) => {

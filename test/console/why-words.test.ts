@@ -100,7 +100,7 @@ t.test('the words of an explanation', async (t) => {
   t.match(printStored(other({ stored: { ageSeconds: 70, lifetimeSeconds: 65 } })), /has expired/)
   t.match(
     printServer(EXPLANATION),
-    /example\. at dns:\/\/:53 is asked; the directive kuadrant answered/,
+    /example\. at dns:\/\/:53 receives the query; the directive kuadrant answers/,
   )
   const none = { address: '', zone: '', view: '', directive: '' }
   t.equal(printServer(other({ server: none })), 'No server block serves the name.')

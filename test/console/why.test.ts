@@ -106,7 +106,7 @@ t.test('explanations, each with an address of its own', needs('chromium'), async
         /may give this answer to clients with the same first 16 bits/,
         /The client is in .*DE/,
         /matched prefix 5\.9\.0\.0\/16/,
-        /k\.example\.com\. at dns:\/\/127\.0\.0\.1:\d+ is asked/,
+        /k\.example\.com\. at dns:\/\/127\.0\.0\.1:\d+ receives the query/,
         /continent GEO-EU\s*these endpoints serve\s*eu 25 % \(weight 100\)/,
         /default \*\s*not needed/,
         /the draw is \d+ of 0 to 399/,

@@ -82,8 +82,10 @@ function Header({ status: { data } }: { readonly status: Polled<ServerStatus> })
 /** Says since when the server does not answer. */
 function Silence() {
   const { lastMs, fault } = useStore(contact)
-  const since = lastMs === undefined ? '' : ` since ${printTime(new Date(lastMs).toISOString())}`
-  const text = `The server does not answer${since}. The page shows the last state, and tries again.`
+  const text =
+    lastMs === undefined
+      ? 'The server does not answer. The page tries again.'
+      : `The server has not answered since ${printTime(new Date(lastMs).toISOString())}. The page shows the last state, and tries again.`
   return <Message kind="error" text={fault === '' ? '' : text} />
 }
 

@@ -20,9 +20,7 @@ export function View() {
   const { data, error } = usePolled<{ readonly servers: readonly FleetServer[] }>('/v1/fleet')
   const shown = useParameters().get('server')
   if (data === undefined)
-    return (
-      <Message kind={error === '' ? 'info' : 'error'} text={error || 'The servers are read.'} />
-    )
+    return <Message kind={error === '' ? 'info' : 'error'} text={error || 'Reading the servers…'} />
   const { servers } = data
   const down = servers.filter(({ state }) => state === 'down').map(nameOf)
   const zones = compareZones(servers)

@@ -16,8 +16,8 @@ export function View() {
   return (
     <>
       <p>
-        Process {data.pid} runs since {printTime(data.started)}, with {data.threads} threads for
-        queries.
+        Process {data.pid} has been running since {printTime(data.started)}. Threads that answer
+        queries: {data.threads}.
       </p>
       <Zones zones={data.zones} />
       <Problems problems={data.problems} />

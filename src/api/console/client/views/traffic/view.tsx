@@ -71,8 +71,8 @@ function Server({ report }: { readonly report: TrafficReport }) {
   return (
     <>
       <p>
-        The server counts since {printTime(report.since)}. Values are means of {report.stepSeconds}{' '}
-        seconds.
+        The server has counted since {printTime(report.since)}. Values are means of{' '}
+        {report.stepSeconds} seconds.
       </p>
       <div class="charts">
         <Chart title="Queries" unit="per second" {...rates} />

@@ -49,7 +49,7 @@ export function printPlace(location: WhyLocation | undefined): string {
 export function printDatabase({ file, type, built, prefix, isIgnored }: WhyDatabase): string {
   const age = built === '' ? '' : `, built ${built.slice(0, 10)}`
   const matched = isIgnored
-    ? `not asked for ${prefix}, which is reserved for special purposes`
+    ? `not used for ${prefix}, which is reserved for special purposes`
     : `matched prefix ${prefix}`
   return `${file} (${type}${age}): ${matched}`
 }
@@ -58,8 +58,8 @@ export function printServer({ server }: WhyExplanation): string {
   const { address, zone, view, directive } = server
   if (zone === '') return 'No server block serves the name.'
   const of = view === '' ? '' : ` with the view ${view}`
-  const by = directive === '' ? '' : `; the directive ${directive} answered`
-  return `The server block ${zone} at ${address}${of} is asked${by}.`
+  const by = directive === '' ? '' : `; the directive ${directive} answers`
+  return `The server block ${zone} at ${address}${of} receives the query${by}.`
 }
 
 /** '' = no cache answers. */
