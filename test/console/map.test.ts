@@ -110,7 +110,22 @@ t.test('what-if of drains, manifests and events', needs('chromium'), async (t) =
   await page.locator('input[type=range][max="2"]').waitFor()
   await slider.focus()
   await page.keyboard.press('ArrowLeft')
-  await page.waitForURL(/event=/)
+  const shown = (text: RegExp) => page.getByText(text).first().waitFor()
+  await shown(/after the event at/)
+  t.match((await slider.getAttribute('aria-valuetext')) ?? '', /^[^B].*: app\.k\.example\.com\. A/)
+  await us('192.0.2.4').waitFor()
+  // The slider has kept the focus while the map changed.
+  await page.keyboard.press('ArrowLeft')
+  await shown(/before the event at/)
+  t.match(
+    (await slider.getAttribute('aria-valuetext')) ?? '',
+    /^Before .*: app\.k\.example\.com\. A/,
+  )
+  await us('192.0.2.3').waitFor()
+  await page.keyboard.press('End')
+  await us('192.0.2.4').waitFor()
+  t.equal(await slider.getAttribute('aria-valuetext'), 'Now')
+  t.strictSame(await violations(), [])
 })
 
 /** Drags the map in each of 90 frames. */

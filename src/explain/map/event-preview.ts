@@ -32,7 +32,9 @@ interface PrintedEndpoint {
 export function openEventPreview(id: number, log: EventLog | undefined): MapPreview {
   const events = log?.after(0, EVENTS_MAX) ?? []
   const [first] = events
-  const event = events.findLast((one) => one.id <= id)
+  // Other events, as those of acts, do not change answers.
+  const changes = events.filter(({ before }) => before !== undefined)
+  const event = changes.findLast((one) => one.id <= id)
   const isKnown = first !== undefined && id >= first.id - 1 && id <= events.at(-1)!.id
   if (!isKnown) {
     throw new InputError(undefined, `the event log has no event ${id}, or no longer`)
@@ -41,7 +43,7 @@ export function openEventPreview(id: number, log: EventLog | undefined): MapPrev
   return {
     text:
       event === undefined
-        ? `before the event at ${first.time}`
+        ? `before the event at ${(changes[0] ?? first).time}`
         : `after the event at ${event.time}`,
     notes,
     isPast: true,

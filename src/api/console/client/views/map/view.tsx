@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { AnswerMap, MapAnswer } from '../../../../../plugin/admin-map.ts'
 import type { NameList } from '../../../../../plugin/admin-names.ts'
 import { EndpointMark } from '../../shell/endpoint-patterns.tsx'
@@ -37,7 +37,8 @@ export function View() {
   const name = get('name')
   const { data, error } = usePolled<AnswerMap>(name === '' ? '' : pathOf(get))
   const [changed, setChanged] = useState<AnswerMap>()
-  const shown = changed ?? data
+  const last = useLast(data, `${name} ${get('type')}`)
+  const shown = changed ?? (error === '' ? last : data)
   const pick = (name: string, type: string): void => {
     setChanged(undefined)
     set({ name, type, drain: '', event: '' })
@@ -47,7 +48,7 @@ export function View() {
     <>
       <TimeControl
         parameters={parameters}
-        names={data?.names ?? []}
+        names={last?.names ?? []}
         isChanged={changed !== undefined}
         onChoose={() => setChanged(undefined)}
       />
@@ -78,6 +79,13 @@ function FirstName({ parameters: { set } }: { readonly parameters: Parameters })
       <Link view="overview">overview</Link>.
     </p>
   )
+}
+
+/** The map, or while another one of the same name is on its way, the one before: the page keeps its focus. */
+function useLast(map: AnswerMap | undefined, key: string): AnswerMap | undefined {
+  const last = useRef<{ readonly map: AnswerMap | undefined; readonly key: string }>({ map, key })
+  if (map !== undefined || last.current.key !== key) last.current = { map, key }
+  return last.current.map
 }
 
 function pathOf(get: (name: string) => string): string {
