@@ -89,13 +89,17 @@ t.test(
       })
       await RunningOperator.start(t, { kubeconfig, args: ['--watch-namespaces=apps'] })
       const site = await ServedCluster.start(t, kubeconfig, { properties: resolving })
-      const host = `app.${ZONE}`
-      const endpoints = [{ dnsName: host, recordType: 'ALIAS', targets: ['lb.example'] }]
-      await cluster.must('POST', cluster.records('apps'), {
-        ...{ apiVersion: 'kuadrant.io/v1alpha1', kind: 'DNSRecord', metadata: { name: 'app' } },
-        spec: { rootHost: host, providerRef: { name: 'coredns' }, healthCheck: check, endpoints },
-      })
+      const publish = async (name: string, host: string, recordType: string): Promise<void> => {
+        const endpoints = [{ dnsName: host, recordType, targets: ['lb.example'] }]
+        await cluster.must('POST', cluster.records('apps'), {
+          ...{ apiVersion: 'kuadrant.io/v1alpha1', kind: 'DNSRecord', metadata: { name } },
+          spec: { rootHost: host, providerRef: { name: 'coredns' }, healthCheck: check, endpoints },
+        })
+      }
+      await publish('app', `app.${ZONE}`, 'ALIAS')
+      await publish('apex', ZONE, 'CNAME')
       await site.sees('app', '127.0.0.2')
+      await site.sees('', '127.0.0.2')
     })
   },
 )

@@ -1,6 +1,6 @@
 import { didYouMean } from '../../base/nearest.ts'
 import { RRType } from '../../dns/iana/types.ts'
-import { isSubdomain } from '../../dns/name/name.ts'
+import { equalNames, isSubdomain } from '../../dns/name/name.ts'
 import type { YamlValue } from '../../yaml/scan-block-yaml.ts'
 import {
   ALIAS_TYPE,
@@ -109,7 +109,7 @@ export function validateDnsRecord(
   const spec = mappingField(resource, 'spec', RESOURCE)
   const rootHostText = stringField(spec, 'rootHost', SPEC)
   const rootHost = scanRootHost(rootHostText)
-  checkZoneLabel(zoneLabel, rootHost)
+  const zone = scanZoneLabel(zoneLabel, rootHost)
   const isLocalForm = zoneLabel === KDRNT
   const isAuthoritative = isAuthoritativeLabel(labels)
   const scope: Scope = { rootHost, rootHostText, isLocalForm, isAuthoritative, allowsNamesOutside }
@@ -127,7 +127,9 @@ export function validateDnsRecord(
     isAggregate,
     createdSeconds: scanCreated(metadata),
     endpoints,
-    healthCheck: isDerived ? derivedCheck(spec, endpoints) : scanRecordCheck(spec, rootHostText),
+    healthCheck: isDerived
+      ? derivedCheck(spec, endpoints, zone)
+      : scanRecordCheck(spec, rootHostText),
     settings: scanSettings(metadata, endpoints),
   }
 }
@@ -164,10 +166,19 @@ function scanRecordCheck(spec: Mapping, rootHost: string): HealthCheck | undefin
 
 /**
  * Reads the health check of a derived record, which is that of the original record. It is necessary only for the
- * addresses that ALIAS endpoints stand for: others are probed for the original record. An invalid check has no effect.
+ * addresses that ALIAS endpoints, and CNAME endpoints at the apex, stand for: others are probed for the original record.
+ * An invalid check has no effect. `zone`: undefined = unknown.
  */
-function derivedCheck(spec: Mapping, endpoints: readonly Endpoint[]): HealthCheck | undefined {
-  if (!endpoints.some(({ type }) => type === ALIAS_TYPE)) return undefined
+function derivedCheck(
+  spec: Mapping,
+  endpoints: readonly Endpoint[],
+  zone: Uint8Array | undefined,
+): HealthCheck | undefined {
+  const isAlias = ({ type, owner }: Endpoint): boolean => {
+    if (type === ALIAS_TYPE) return true
+    return type === RRType.CNAME && zone !== undefined && equalNames(owner, zone)
+  }
+  if (!endpoints.some(isAlias)) return undefined
   try {
     return scanRecordCheck(spec, stringField(spec, 'rootHost', SPEC))
   } catch (error) {
@@ -198,8 +209,9 @@ function scanRootHost(text: string): Uint8Array {
   return withoutWildcard(name)
 }
 
-function checkZoneLabel(label: string, rootHost: Uint8Array): void {
-  if (label === '') return
+/** Returns the zone; undefined = the label is missing. */
+function scanZoneLabel(label: string, rootHost: Uint8Array): Uint8Array | undefined {
+  if (label === '') return undefined
   const zone = scanHost(label)
   if (zone === undefined) {
     throw new RefusedError(
@@ -213,6 +225,7 @@ function checkZoneLabel(label: string, rootHost: Uint8Array): void {
       `label ${ZONE_LABEL} names zone ${label}, but rootHost is not in that zone`,
     )
   }
+  return zone
 }
 
 function scanEndpoints(spec: Mapping, scope: Scope, endpointsMax: number): Endpoint[] {

@@ -160,28 +160,39 @@ t.test('a wildcard host has only checks that send no host name', async (t) => {
   t.equal(scanOf({ protocol: 'DNS', port: 53, query: 'a.example A' }), true)
 })
 
-t.test(
-  'a record that an operator derived has a check for what its ALIAS endpoints stand for',
-  (t) => {
-    const check = { protocol: 'TCP', port: 8080 }
-    const portOf = (type: string, target: string, healthCheck: Mapping): number | undefined => {
-      const host = 'a.k.example.com'
-      const found = validateResource({
-        apiVersion: 'kuadrant.io/v1alpha1',
-        kind: 'DNSRecord',
-        metadata: { name: 'merged-a', labels: { 'kuadrant.io/type': 'merged' } },
-        spec: {
-          ...{ rootHost: host, healthCheck },
-          endpoints: [{ dnsName: host, recordType: type, targets: [target] }],
-        },
-      })
-      if (found.kind !== 'record') throw new Error(JSON.stringify(found))
-      t.equal(found.record.isAggregate, true)
-      return found.record.healthCheck?.port
-    }
-    t.equal(portOf('ALIAS', 'lb.example', check), 8080)
-    t.equal(portOf('A', '192.0.2.1', check), undefined)
-    t.equal(portOf('ALIAS', 'lb.example', { protocol: 'LATER' }), undefined, 'of a newer operator')
-    t.end()
-  },
-)
+t.test('a record that an operator derived has a check for what acts as an ALIAS', async (t) => {
+  const zone = 'k.example.com'
+  const check = { protocol: 'TCP', port: 8080 }
+  const portOf = (type: string, host: string, healthCheck: Mapping): number | undefined => {
+    const labels = { 'kuadrant.io/type': 'merged', 'kuadrant.io/coredns-zone-name': zone }
+    const target = type === 'A' ? '192.0.2.1' : 'lb.example'
+    const found = validateResource({
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSRecord',
+      metadata: { name: 'merged-a', labels },
+      spec: {
+        ...{ rootHost: host, healthCheck },
+        endpoints: [
+          { dnsName: host, recordType: type, targets: [target] },
+          {
+            dnsName: `www.${host.replace('*.', '')}`,
+            recordType: 'CNAME',
+            targets: ['lb.example'],
+          },
+        ],
+      },
+    })
+    if (found.kind !== 'record') throw new Error(JSON.stringify(found))
+    t.equal(found.record.isAggregate, true)
+    return found.record.healthCheck?.port
+  }
+  const host = `a.${zone}`
+  t.equal(portOf('ALIAS', host, check), 8080)
+  t.equal(portOf('A', host, check), undefined)
+  t.equal(portOf('ALIAS', host, { protocol: 'LATER' }), undefined, 'of a newer operator')
+  t.equal(portOf('CNAME', zone, check), 8080, 'at the apex')
+  t.equal(portOf('CNAME', zone.toUpperCase(), check), 8080)
+  t.equal(portOf('A', zone, check), undefined)
+  t.equal(portOf('CNAME', host, check), undefined)
+  t.equal(portOf('CNAME', `*.${zone}`, check), undefined)
+})
