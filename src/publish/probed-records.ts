@@ -24,7 +24,7 @@ const NO_PROBES: ProbeSource = { probes: () => [], onProbes: () => () => {} }
 type Opened = Pick<ProbedRecords, 'open' | 'key'>
 
 /**
- * Returns the records of a cluster, for what the operator does not probe: addresses of objects that are no DNSRecords,
+ * Returns the records of a cluster, for what the operator does not probe: addresses of objects that are not DNSRecords,
  * and those that ALIAS endpoints stand for.
  */
 export function recordsOfCluster(

@@ -3,7 +3,7 @@ import type { AdminSite } from '../../plugin/admin.ts'
 
 /** What is served at an admin address beside the API. */
 export interface Companion {
-  /** Answers a request; false = the path is another's. */
+  /** Answers a request; false = the path belongs to another part. */
   answer(site: AdminSite, request: IncomingMessage, response: ServerResponse): boolean
 }
 

@@ -37,7 +37,7 @@ export const FLEET_SCHEMAS: Readonly<Record<string, Schema>> = {
     address: { type: 'string', description: 'of its admin API' },
     isSelf: FLAG,
     state: { type: 'string', enum: ['up', 'down', 'unread'] },
-    error: { type: 'string', description: 'why it cannot be read, or not in full' },
+    error: { type: 'string', description: 'why it cannot be read, or only in part' },
     ageSeconds: nullable('number', 'age of `report`; null = no report'),
     report: { anyOf: [REPORT, { type: 'null' }] },
   }),

@@ -85,7 +85,7 @@ export const MAP_ROUTES: readonly AdminRoute[] = [
   {
     method: 'POST',
     path: '/v1/map',
-    summary: 'As GET, after a change that the body has.',
+    summary: 'The map after the change that the body describes.',
     role: 'view',
     bodyOctetsMax: MANIFESTS_OCTETS_MAX,
     body: object(

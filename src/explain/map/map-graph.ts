@@ -167,7 +167,7 @@ function stateOf({
   const outCount = endpoint.rdata.filter((_, i) => down.has(i) || drained?.has(i) === true).length
   if (outCount === endpoint.rdata.length) {
     const state = down.size < outCount ? 'drained' : 'down'
-    return { state, detail: 'served all the same' }
+    return { state, detail: 'served because no endpoint is in service' }
   }
   if (outCount > 0) return { state: 'partly down', detail: '' }
   if (units < SLOW_START_UNITS) {

@@ -56,7 +56,7 @@ function scanOrigin(d: Dispenser, name: string, url: string): string {
   }
   const { protocol, hostname } = new URL(origin)
   if (protocol === 'http:' && !isLoopback(`${hostname}:`)) {
-    throw d.error(`server ${name}: the way to ${hostname} needs TLS: write https://`)
+    throw d.error(`server ${name}: ${hostname} is another machine and needs TLS: write https://`)
   }
   return origin
 }

@@ -79,8 +79,8 @@ function scanClusterProperty(
 
 /**
  * Completes the health options of a block. In a cluster, the server probes what the operator does not: addresses of
- * objects that are no DNSRecords, and of targets of ALIAS endpoints. `resolves`: the block has `alias-resolver`. Throws
- * InputError if the options do not fit the source.
+ * objects that are not DNSRecords, and of targets of ALIAS endpoints. `resolves`: the block has `alias-resolver`.
+ * Throws InputError if the options do not fit the source.
  */
 export function completeHealth(
   d: Dispenser,

@@ -81,7 +81,7 @@ function problemsOf({ problemReports }: SetUp): readonly string[] {
   return groups.filter(({ count }) => count > 0).map(({ kind }) => kind)
 }
 
-t.test('a server probes the addresses of objects that are no DNSRecords', async (t) => {
+t.test('a server probes the addresses of objects that are not DNSRecords', async (t) => {
   const { port, hosts } = await listen(t)
   const api = await ApiServer.start(t)
   const { service, record } = objectsOf(port)

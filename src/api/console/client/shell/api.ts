@@ -30,7 +30,7 @@ let token = ''
 export const contact = new Store<Contact>({ lastMs: undefined, fault: '' })
 /** True: the server refused a request because its token is missing, wrong or expired. */
 export const needsToken = new Store(false)
-/** Counts tokens: those who wait for data ask again. */
+/** Counts tokens, so that polls repeat their requests with the new one. */
 export const tokenCount = new Store(0)
 
 /** Uses a token from the next request on; '' = none. */

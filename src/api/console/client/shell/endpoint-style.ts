@@ -15,7 +15,7 @@ interface EndpointStyle {
 export const COLOUR_COUNT = 8
 export const PATTERN_COUNT = 6
 
-/** Returns the look of an endpoint. `index`: its place among the endpoints of the name, from 0. */
+/** Returns the style of an endpoint. `index`: its place among the endpoints of the name, from 0. */
 export function endpointStyle(index: number): EndpointStyle {
   const colour = index % COLOUR_COUNT
   const pattern = patternOf(index)
