@@ -165,9 +165,9 @@ function scanRecordCheck(spec: Mapping, rootHost: string): HealthCheck | undefin
 }
 
 /**
- * Reads the health check of a derived record, which is that of the original record. It is necessary only for the
- * addresses that ALIAS endpoints, and CNAME endpoints at the apex, stand for: others are probed for the original record.
- * An invalid check has no effect. `zone`: undefined = unknown.
+ * Reads the health check of a derived record, which is that of the original record. It is necessary only for addresses
+ * of ALIAS endpoints, and of CNAME endpoints at the apex: others are probed for the original record. An invalid check
+ * has no effect. `zone`: undefined = unknown.
  */
 function derivedCheck(
   spec: Mapping,
