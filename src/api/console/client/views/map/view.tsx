@@ -113,7 +113,10 @@ function Shown({ map, children }: ShownProps) {
   const row = countries.find(({ code }) => code === marked)
   return (
     <>
-      <Message kind="warning" text={map.preview} />
+      <Message
+        kind="warning"
+        text={map.preview === '' ? '' : `This is a preview: ${map.preview}.`}
+      />
       {map.notes.map((note) => (
         <Message key={note} kind="info" text={note} />
       ))}
