@@ -48,6 +48,21 @@ async function apply(page: Page, typed: string, reason: string, button: string):
   await page.getByRole('button', { name: button }).click()
 }
 
+/** Checks what the maps of a preview show, of all countries. */
+async function checkMaps(t: Test, page: Page, before: string, after: string): Promise<void> {
+  for (const [name, answers] of [
+    ['Map now', before],
+    ['Map after it', after],
+  ] as const) {
+    const map = page.getByRole('region', { name })
+    await map.waitFor()
+    const rows = map.locator('tr[data-country]')
+    const found = await rows.evaluateAll((all) => all.map((row) => row.dataset.answers))
+    t.strictSame([...new Set(found)], [answers], name)
+    t.equal(await map.locator('canvas').count(), 1)
+  }
+}
+
 /** Milliseconds until `dig` gets the answer. */
 async function reaches(port: number, answer: string): Promise<number> {
   const startMs = performance.now()
@@ -62,6 +77,7 @@ t.test('a drain from the page, and its undo', needs('chromium', 'dig'), async (t
   t.equal(dig(port), '192.0.2.1 192.0.2.2')
   await previewDrain(page, `id:one host:${HOST}`)
   await page.getByRole('cell', { name: '192.0.2.2 100 %', exact: true }).waitFor()
+  await checkMaps(t, page, '192.0.2.1,192.0.2.2', '192.0.2.2')
   t.strictSame(await violations(), [], 'with a preview')
   t.match(page.url(), /selector=id%3Aone/)
   const button = page.getByRole('button', { name: 'Drain', exact: true })
@@ -103,6 +119,7 @@ t.test('the end of a drain, and its undo', needs('chromium', 'dig'), async (t) =
   t.equal(dig(port), '192.0.2.2')
   await page.getByRole('button', { name: /^End drain/ }).click()
   await page.getByRole('button', { name: 'Preview' }).click()
+  await checkMaps(t, page, '192.0.2.2', '192.0.2.1,192.0.2.2')
   await apply(page, '*', 'racks are back', 'End the drain')
   await reaches(port, '192.0.2.1 192.0.2.2')
   await page.getByRole('button', { name: /^Undo/ }).click()
@@ -117,6 +134,7 @@ t.test('a shift from the page, and its end', needs('chromium', 'dig'), async (t)
   await page.getByLabel('Steps').fill('100%')
   await page.getByRole('button', { name: 'Preview' }).click()
   await page.getByRole('region', { name: 'Preview' }).waitFor()
+  await checkMaps(t, page, '192.0.2.1,192.0.2.2', '192.0.2.2')
   await apply(page, HOST, 'new racks', 'Begin the shift')
   await reaches(port, '192.0.2.2')
   await page.getByRole('cell', { name: 'new racks' }).waitFor()
@@ -137,6 +155,7 @@ t.test('manifests are compared, not applied', needs('chromium', 'dig'), async (t
   await page.getByLabel('Files').setInputFiles({ name: 'app.json', mimeType: '', buffer })
   await preview.click()
   await page.getByText(/^1 names change, of 1 DNSRecords/).waitFor()
+  await checkMaps(t, page, '192.0.2.1,192.0.2.2', '192.0.2.1,192.0.2.2,192.0.2.3')
   t.strictSame(await violations(), [])
   t.equal(await page.getByRole('form', { name: 'Apply' }).count(), 0)
   await text.fill(`kind: [${HOSTILE}`)

@@ -55,8 +55,13 @@ t.test('the map and its tables show what the API has', needs('chromium'), async 
   t.match((await row.textContent()) ?? '', /eu-1.*75 %[\s\S]*<img.*25 %/)
   t.equal(await page.locator('tr[data-country=US]').getAttribute('data-answers'), '192.0.2.3')
   t.equal(await page.locator('tr[data-country=unknown]').getAttribute('data-answers'), '192.0.2.4')
-  const shown = await page.locator('tr[data-country]').count()
-  t.equal(shown, map.countries.length + map.others.length)
+  const shown: unknown = await page.evaluate(ROWS)
+  const wanted = [...map.countries, ...map.others].map(({ code, group }) => {
+    const served = map.groups[group]!.shares.flatMap(({ answer }) => map.answers[answer]!.targets)
+    return [code, served.sort().join()]
+  })
+  t.strictSame(shown, wanted, 'each row has the answers of the API')
+  t.ok(wanted.length > 150, `${wanted.length} places`)
   await page.getByLabel('Country', { exact: true }).selectOption('JP')
   t.match(
     (await page.locator('.map-details').textContent()) ?? '',
@@ -128,6 +133,91 @@ t.test('what-if of drains, manifests and events', needs('chromium'), async (t) =
   t.strictSame(await violations(), [])
 })
 
+t.test('the map of the end of a drain, and of a shift', needs('chromium'), async (t) => {
+  const open = await startBrowser(t)
+  const drains = 'id:us host:*\n'
+  const { url } = await startConsole(t, {
+    files: { 'records/app.json': RECORD, drains },
+    kuadrant: 'drain drains',
+  })
+  const address = `${url}?view=map&name=app.k.example.com&type=A`
+  const { page, violations } = await open(t, `${address}&undrain=id:us%20host:*`)
+  const of = (country: string, answers: string) => {
+    return page.locator(`tr[data-country=${country}][data-answers="${answers}"]`)
+  }
+  await of('US', '192.0.2.3').waitFor()
+  await page.getByRole('button', { name: 'Now' }).click()
+  await of('US', '192.0.2.4').waitFor()
+  const shift = `${HOST} ${HOSTILE.slice(0, -2)} 100`
+  for (const [text, answers] of [
+    [`${HOST} eu-1 100`, '192.0.2.1'],
+    [`${HOST} ${HOSTILE} 100`, '192.0.2.2'],
+    [shift, '192.0.2.1,192.0.2.2'],
+  ] as const) {
+    await page.goto(`${address}&shift=${encodeURIComponent(text)}`)
+    await page.getByText(/after a shift of/).waitFor()
+    await of('DE', answers).waitFor()
+  }
+  t.strictSame(await violations(), [])
+})
+
+t.test('a file that is dropped, and less motion', needs('chromium'), async (t) => {
+  const open = await startBrowser(t)
+  const { url } = await startConsole(t, { files: { 'records/app.json': RECORD } })
+  const address = `${url}?view=map&name=app.k.example.com&type=A`
+  const { page, violations } = await open(t, address)
+  await page.emulateMedia({ reducedMotion: 'reduce' })
+  await page.locator('tr[data-country=US]').waitFor()
+  await page.getByText('What if these manifests').click()
+  const text = RECORD.replace('192.0.2.3', '192.0.2.98')
+  const dropped = await page.evaluateHandle(
+    `(() => {
+      const data = new DataTransfer()
+      data.items.add(new File([${JSON.stringify(text)}], 'app.json'))
+      return data
+    })()`,
+  )
+  await page.getByLabel('Manifests').dispatchEvent('drop', { dataTransfer: dropped })
+  await page.waitForFunction(`document.querySelector('textarea').value.includes('192.0.2.98')`)
+  await page.getByRole('button', { name: 'Preview' }).last().click()
+  await page.locator('tr[data-country=US][data-answers="192.0.2.98"]').waitFor()
+  t.strictSame(await violations(), [])
+  for (const [reducedMotion, frames] of [
+    ['reduce', 1],
+    ['no-preference', 2],
+  ] as const) {
+    await page.emulateMedia({ reducedMotion })
+    const drawn = Number(await page.evaluate(DRAWN))
+    t.ok(reducedMotion === 'reduce' ? drawn === 1 : drawn >= frames, `${reducedMotion}: ${drawn}`)
+  }
+})
+
+const HOST = 'app.k.example.com'
+/** The places of the tables, and their answers. */
+const ROWS = `[...document.querySelectorAll('tr[data-country]')].map(
+  ({ dataset }) => [dataset.country, dataset.answers],
+)`
+/** Presses `Zoom in`, and counts the frames that are drawn until nothing moves. */
+const DRAWN = `new Promise((resolve) => {
+  const { prototype } = CanvasRenderingContext2D
+  const clear = prototype.clearRect
+  let drawn = 0
+  let still = 0
+  let last = 0
+  prototype.clearRect = function (...rest) {
+    if (this.canvas.isConnected) drawn++
+    return clear.apply(this, rest)
+  }
+  const step = () => {
+    still = drawn === last ? still + 1 : 0
+    last = drawn
+    if (drawn === 0 || still < 20) return requestAnimationFrame(step)
+    prototype.clearRect = clear
+    resolve(drawn)
+  }
+  document.querySelector('[aria-label="Zoom in"]').click()
+  requestAnimationFrame(step)
+})`
 /** Drags the map in each of 90 frames. */
 const DRAG = `new Promise((resolve) => {
   const canvas = document.querySelector('canvas')

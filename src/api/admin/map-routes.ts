@@ -9,6 +9,14 @@ import { CHANGE_MEMBERS, MANIFESTS_OCTETS_MAX } from './what-if-routes.ts'
 const NAME_CHARACTERS_MAX = 1020
 const SELECTOR_CHARACTERS_MAX = 4096
 
+/** A host has no space; the set identifier may have some. */
+const SHIFT = /^(\S+) (.+) (\d{1,3}(?:\.\d{1,6})?)$/
+
+/** The parameters of an address. */
+interface MapQuery extends Omit<MapQuestion, 'shift'> {
+  readonly shift?: string
+}
+
 const SHARE: Schema = { type: 'number', description: 'of the addresses of the family, 0 to 1' }
 const PLACES = list(object({ code: TEXT, group: { ...COUNT, description: 'index in `groups`' } }))
 
@@ -70,6 +78,17 @@ export const MAP_ROUTES: readonly AdminRoute[] = [
         maxLength: SELECTOR_CHARACTERS_MAX,
         description: 'a selector: the answers as if this drain was in force',
       },
+      undrain: {
+        ...TEXT,
+        maxLength: SELECTOR_CHARACTERS_MAX,
+        description: 'id or selector of drains: the answers as if they had ended',
+      },
+      shift: {
+        ...TEXT,
+        maxLength: SELECTOR_CHARACTERS_MAX,
+        pattern: SHIFT.source,
+        description: '`HOST TO PERCENT`: the answers in this step of a shift',
+      },
       event: {
         type: 'integer',
         minimum: 0,
@@ -80,7 +99,7 @@ export const MAP_ROUTES: readonly AdminRoute[] = [
     requiredQuery: ['name'],
     reply: { $ref: 'AnswerMap#' },
     // The schema has checked the types.
-    run: (site, { query }) => map(site, query as MapQuestion),
+    run: (site, { query }) => map(site, scanQuery(query as MapQuery)),
   },
   {
     method: 'POST',
@@ -96,6 +115,12 @@ export const MAP_ROUTES: readonly AdminRoute[] = [
     run: (site, { body }) => map(site, body as MapQuestion),
   },
 ]
+
+function scanQuery({ shift, ...question }: MapQuery): MapQuestion {
+  if (shift === undefined) return question
+  const [, name = '', to = '', percent] = SHIFT.exec(shift) ?? []
+  return { ...question, shift: { name, to, percent: Number(percent) } }
+}
 
 async function map(site: AdminSite, question: MapQuestion): Promise<AnswerMap> {
   const found = await attempt(() => site.map(question))

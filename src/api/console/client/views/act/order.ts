@@ -1,5 +1,6 @@
 import type { WhatIfOrder } from '../../../../../plugin/admin-what-if.ts'
 import { printable } from '../../shell/printable.ts'
+import type { MapPreviews } from '../map/preview-parameters.ts'
 
 /** What an operator can order, or only preview. */
 export const ACTS = ['drain', 'undrain', 'shift', 'manifests'] as const
@@ -46,6 +47,14 @@ function whatIfOfShift({ name, to, steps, bake }: ShiftDraft): WhatIfOrder | und
   const percent = Number.parseFloat(steps.split(',').at(-1) ?? '')
   if ([name, to, bake].some((text) => text.trim() === '') || !(percent >= 0)) return undefined
   return { shift: { name: name.trim(), to: to.trim(), percent } }
+}
+
+/** Returns the parameters of the map after an order; undefined = the address has no place for it. */
+export function previewOf(draft: Draft): MapPreviews | undefined {
+  const { drain, undrain, shift } = whatIfOf(draft) ?? {}
+  if (drain !== undefined) return { drain }
+  if (undrain !== undefined) return { undrain }
+  return shift && { shift: `${shift.name} ${shift.to} ${shift.percent}` }
 }
 
 /** Returns what is wrong with manifests before they are sent; '' = nothing. */

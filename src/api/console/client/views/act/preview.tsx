@@ -1,9 +1,11 @@
+import { useMemo, useState } from 'preact/hooks'
 import type { WhatIfChange, WhatIfReply } from '../../../../../plugin/admin-what-if.ts'
 import { printNumber, printPercent } from '../../shell/format.ts'
 import { Link } from '../../shell/link.tsx'
 import { printable } from '../../shell/printable.ts'
 import { Table } from '../../shell/table.tsx'
-import type { Draft } from './order.ts'
+import { type Draft, previewOf, whatIfOf } from './order.ts'
+import { TwoMaps } from './two-maps.tsx'
 
 const KINDS = {
   added: 'is added',
@@ -24,6 +26,9 @@ interface Row {
 /** What an order would change: names, clients and their answers before and after. */
 export function Preview({ reply, draft }: { readonly reply: WhatIfReply; readonly draft: Draft }) {
   const { changes, changesOmitted, records, recordsOmitted, notes } = reply
+  const [chosen, setChosen] = useState<WhatIfChange | undefined>(undefined)
+  const order = useMemo(() => whatIfOf(draft), [draft])
+  const shown = chosen !== undefined && changes.includes(chosen) ? chosen : changes[0]
   return (
     <>
       <p>
@@ -45,7 +50,10 @@ export function Preview({ reply, draft }: { readonly reply: WhatIfReply; readonl
         keyOf={({ change, clients }) => `${change.block} ${change.name} ${change.type} ${clients}`}
         empty="No answer changes."
         columns={[
-          { title: 'Name', cell: ({ change }) => <Name change={change} draft={draft} /> },
+          {
+            title: 'Name',
+            cell: ({ change }) => <Name change={change} draft={draft} show={setChosen} />,
+          },
           { title: 'Change', cell: ({ change }) => KINDS[change.kind] },
           { title: 'Clients', cell: ({ clients }) => printable(clients) },
           { title: 'Before', cell: ({ before }) => printable(before) },
@@ -54,24 +62,34 @@ export function Preview({ reply, draft }: { readonly reply: WhatIfReply; readonl
           { title: 'Countries', cell: ({ change }) => printable(printCountries(change)) },
         ]}
       />
+      {shown !== undefined && order !== undefined && (
+        <TwoMaps name={shown.name} type={shown.type} order={order} />
+      )}
     </>
   )
 }
 
-function Name({ change, draft }: { readonly change: WhatIfChange; readonly draft: Draft }) {
+interface NameProps {
+  readonly change: WhatIfChange
+  readonly draft: Draft
+  readonly show: (change: WhatIfChange) => void
+}
+
+function Name({ change, draft, show }: NameProps) {
   const { name, type } = change
   const text = printable(`${name} ${type}`)
-  if (draft.act !== 'drain') return <>{text}</>
+  const parameters = previewOf(draft)
   return (
     <>
       {text}{' '}
-      <Link view="map" parameters={{ name, type, drain: draft.selector }}>
-        map after it
-      </Link>
-      {', '}
-      <Link view="map" parameters={{ name, type }}>
-        now
-      </Link>
+      <button type="button" aria-label={`Maps of ${text}`} onClick={() => show(change)}>
+        Maps
+      </button>{' '}
+      {parameters !== undefined && (
+        <Link view="map" parameters={{ name, type, ...parameters }}>
+          Large map after it
+        </Link>
+      )}
     </>
   )
 }

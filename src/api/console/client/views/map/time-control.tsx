@@ -4,6 +4,7 @@ import { printTime } from '../../shell/format.ts'
 import { printable } from '../../shell/printable.ts'
 import type { Parameters } from '../../shell/use-parameters.ts'
 import { usePolled } from '../../shell/use-polled.ts'
+import { isPresent, NOW } from './preview-parameters.ts'
 
 /** An event of `GET /v1/events`. */
 interface LoggedEvent {
@@ -40,7 +41,7 @@ export function TimeControl({ parameters, names, isChanged, onChoose }: TimeCont
       onSubmit={(event) => {
         event.preventDefault()
         onChoose()
-        set({ drain: drain.trim(), event: '' })
+        set({ ...NOW, drain: drain.trim() })
       }}
     >
       <EventSlider parameters={parameters} names={names} onChoose={onChoose} />
@@ -57,10 +58,10 @@ export function TimeControl({ parameters, names, isChanged, onChoose }: TimeCont
       <button type="submit">Preview</button>
       <button
         type="button"
-        disabled={!isChanged && get('drain') === '' && get('event') === ''}
+        disabled={!isChanged && isPresent(get)}
         onClick={() => {
           onChoose()
-          set({ drain: '', event: '' })
+          set(NOW)
         }}
       >
         Now
@@ -84,7 +85,7 @@ function EventSlider({ parameters: { get, set }, names, onChoose }: SliderProps)
     const timer = window.setTimeout(() => {
       const event = String(events[position]?.id ?? '')
       onChoose()
-      set({ event, drain: '' }, true)
+      set({ ...NOW, event }, true)
       setPosition(-1)
     }, PAUSE_MS)
     return () => window.clearTimeout(timer)
