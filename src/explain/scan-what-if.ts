@@ -20,6 +20,8 @@ export interface ScannedChange extends PreviewChange {
 const PERCENT_MAX = 100
 /** For messages. */
 const FILE = 'manifests'
+/** A document is parsed at once; a DNSRecord with as many endpoints as it may have is shorter. */
+const DOCUMENT_OCTETS_MAX = 320 * 1024
 /** Faults that a message lists. */
 const FAULTS_MAX = 5
 const NOTES_MAX = 20
@@ -91,7 +93,10 @@ async function scanManifests(
   const { readDump } = await import('../sources/manifests/read-once.ts')
   const slices = new Slices(clock)
   const pause = (): Promise<void> | undefined => (slices.isOver ? slices.pause() : undefined)
-  const { store } = await readDump(FILE, Buffer.from(text), undefined, pause)
+  const { store } = await readDump(FILE, Buffer.from(text), undefined, {
+    pause,
+    documentOctetsMax: DOCUMENT_OCTETS_MAX,
+  })
   const faults = [...store.faults.all()]
   if (faults.length > 0) {
     const more = faults.length > FAULTS_MAX ? `; and ${faults.length - FAULTS_MAX} more faults` : ''

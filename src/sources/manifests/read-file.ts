@@ -28,6 +28,8 @@ export interface ReadOptions extends ReadingOptions {
    * Lets other work run if it is due. Called for each document, and for each part of a large one.
    */
   readonly pause: () => Promise<void> | undefined
+  /** Longer documents, and longer items of lists, are refused: each is read without a pause. */
+  readonly documentOctetsMax?: number
 }
 
 /**
@@ -89,7 +91,9 @@ async function readJson(
   const reading = new FileReading(path, options)
   const splitter = JsonSplitter.open(octets)
   if (splitter === undefined) {
+    const { documentOctetsMax = DOCUMENT_OCTETS_MAX } = options
     if (octets.length > DOCUMENT_OCTETS_MAX) reading.fail(1, `a resource in JSON ${TOO_LONG}`)
+    else if (octets.length > documentOctetsMax) reading.fail(1, tooLongHere(documentOctetsMax))
     else reading.document(octets, wholeOf(octets))
     return reading.finish()
   }
@@ -101,17 +105,25 @@ async function readJson(
   return reading.finish()
 }
 
+function tooLongHere(octetsMax: number): string {
+  return `a document may have up to ${octetsMax} octets here`
+}
+
 /** Returns false if it stopped at a fault, which has been reported. */
 async function readAll(
   reading: FileReading,
   octets: Buffer,
   splitter: { next(): DocumentRange | undefined },
-  { pause, progress }: WholeOptions,
+  { pause, progress, documentOctetsMax = DOCUMENT_OCTETS_MAX }: WholeOptions,
 ): Promise<boolean> {
   let count = 0
   for (let range = splitter.next(); range !== undefined; range = splitter.next()) {
     if (++count > DOCUMENTS_MAX) {
       reading.fail(range.line, `a file has up to ${DOCUMENTS_MAX} documents: split it`)
+      return false
+    }
+    if (range.end - range.start > documentOctetsMax) {
+      reading.fail(range.line, tooLongHere(documentOctetsMax))
       return false
     }
     if (reading.isHopeless) return false

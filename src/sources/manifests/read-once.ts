@@ -48,18 +48,18 @@ export async function readDirectoryOnce(
 
 /**
  * Reads a dump: the output of `kubectl get dnsrecord -A -o yaml` or `-o json`. `name`: where it comes
- * from, for messages. `similar`: as for `readDirectoryOnce`. `pause`: as in `ReadOptions`.
+ * from, for messages. `similar`: as for `readDirectoryOnce`. `sliced`: how work is shared with other work.
  */
 export async function readDump(
   name: string,
   octets: Buffer,
   similar?: ManifestReading,
-  pause: ReadOptions['pause'] = () => undefined,
+  sliced: Partial<Pick<ReadOptions, 'pause' | 'documentOctetsMax'>> = {},
 ): Promise<ManifestReading> {
   const health = new AddressHealth()
   const store = new ManifestStore(health)
   const isJson = octets.find((octet) => octet > 0x20) === OPEN_BRACE
-  const options = { ...optionsFor(isJson, findSimilar(similar, '')), pause }
+  const options = { ...optionsFor(isJson, findSimilar(similar, '')), ...sliced }
   hold(store, await readManifestOctets(name, octets, options))
   return { root: name, store, health, warnings: [] }
 }

@@ -42,3 +42,27 @@ t.test('items of a similar dump are copied', async (t) => {
   t.same([...next.store.records()], [...alone.store.records()])
   t.same(next.store.places(), alone.store.places())
 })
+
+t.test('documents that are too long for work in slices', async (t) => {
+  const record = { apiVersion: 'kuadrant.io/v1alpha1', kind: 'DNSRecord', metadata: { name: 'a' } }
+  const long = { ...record, spec: { rootHost: 'x'.repeat(1000) } }
+  const list = (item: object): object => ({ apiVersion: 'v1', kind: 'List', items: [record, item] })
+  const block = (size: number): string =>
+    `kind: Other\n---\nkind: Other\nname: ${'x'.repeat(size)}\n`
+  for (const [text, line] of [
+    [JSON.stringify(long), 1],
+    [JSON.stringify(list(long)), 1],
+    [block(1000), 2],
+    [JSON.stringify(list(record)), 0],
+    [block(300), 0],
+  ] as const) {
+    const { store } = await readDump('dump', Buffer.from(text), undefined, {
+      documentOctetsMax: 500,
+    })
+    const faults = [...store.faults.all()].filter(({ message }) => /500 octets/.test(message))
+    t.strictSame(
+      faults.map(({ position }) => position?.line),
+      line === 0 ? [] : [line],
+    )
+  }
+})
