@@ -18,7 +18,7 @@ const ZONE = 'k.example.com'
 const GATEWAYS = 1000
 const ROUTES = 10
 const ENDPOINTS = 10_000
-const CHANGES = 41
+const CHANGES = 42
 const MAIN = new URL('../dist/main.js', import.meta.url).pathname
 const SELF = fileURLToPath(import.meta.url)
 const ACCEPTED = [{ type: 'Accepted', status: 'True', reason: 'Accepted', message: '' }]
@@ -180,8 +180,6 @@ async function measure(kind) {
   const [, peak] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${sextant.pid}/status`, 'utf8'))
   const cpu = ((user + system) / 1e6).toFixed(2)
   console.log(`  CPU ${cpu} s, at most ${(Number(peak) / 1024).toFixed(0)} MiB`)
-  // The work of the start goes on for a moment.
-  await delay(2000)
   for (const [name, change] of Object.entries(changes)) {
     const seen = []
     for (let n = 1; n <= CHANGES; n++) {
@@ -191,9 +189,12 @@ async function measure(kind) {
       await until(host, address)
       seen.push(performance.now() - sentMs)
     }
+    // After a start, the control thread collects garbage: the first change waits for it.
+    const first = seen.shift().toFixed(1)
     seen.sort((a, b) => a - b)
     const [median, worst] = [seen[seen.length >> 1], seen.at(-1)].map((ms) => ms.toFixed(1))
-    console.log(`  ${name}, sent to answered: median ${median} ms, worst ${worst} ms`)
+    const figures = `first ${first} ms, then median ${median} ms, worst ${worst} ms`
+    console.log(`  ${name}, sent to answered: ${figures}`)
   }
   await sextant.stop()
   api.kill()

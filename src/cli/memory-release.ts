@@ -118,7 +118,8 @@ interface StartReleaseParts {
 
 /**
  * Returns the memory of a start to the system: what was parsed to fill zones is garbage by then, and V8 would keep its
- * pages. The control thread pauses for as long as the collection of what lives takes.
+ * pages. The control thread pauses for as long as the collection of what lives takes: about 0.25 s with 10 000 records.
+ * Data threads answer meanwhile. It is not done before the server listens, because that would delay the first answer.
  */
 export function releaseMemoryAfterStart(log: Logger): void {
   releaseAfterStart({ log, memory: () => process.memoryUsage(), ...SYSTEM })
