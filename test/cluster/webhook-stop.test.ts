@@ -16,7 +16,7 @@ import {
 
 const ENDPOINTS = `${ENDPOINT_API}/namespaces/${NAMESPACE}/dnsendpoints`
 /** So many that the API server is killed before all are written. */
-const HOSTS = 500
+const HOSTS = 200
 const STOPPED = /POST \/records failed with 503: the API server: /g
 
 /** The endpoints of all hosts, with their addresses in 192.0.`third`.0. */
