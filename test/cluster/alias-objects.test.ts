@@ -36,20 +36,33 @@ t.test(
     const check = { protocol: 'HTTP', port, path: '/up', interval: '1s', failureThreshold: 1 }
     // Nothing listens at 127.0.0.3.
     const records = ['lb.example. IN A 127.0.0.2', 'lb.example. IN A 127.0.0.3']
-    const resolver = await startUnbound(t, { records })
+    const [resolver, cluster] = await Promise.all([startUnbound(t, { records }), Cluster.start(t)])
     const resolving = `alias-resolver 127.0.0.1:${resolver.port}
         alias-allow 127.0.0.0/8
         probe-allow 127.0.0.0/8`
-    const cluster = await Cluster.start(t)
-    await cluster.installCrds()
-    await installGatewayApi(cluster)
-    for (const name of ['infra', 'apps']) await cluster.createNamespace(name)
+    const namespaces = ['infra', 'apps'].map((name) => cluster.createNamespace(name))
+    const definitions = installGatewayApi(cluster, ['gateways', 'httproutes'])
+    await Promise.all([cluster.installCrds(), definitions, ...namespaces])
     const kubeconfig = cluster.kubeconfig('admin')
     const gateways = new Gateways(cluster)
 
+    await cluster.must('POST', '/api/v1/namespaces/apps/secrets', {
+      metadata: { name: 'coredns', labels: { 'kuadrant.io/default-provider': 'true' } },
+      type: 'kuadrant.io/coredns',
+      stringData: { ZONES: ZONE },
+    })
+    const [site] = await Promise.all([
+      ServedCluster.start(t, kubeconfig, { properties: `sources service\n        ${resolving}` }),
+      RunningOperator.start(t, { kubeconfig, args: ['--watch-namespaces=apps'] }),
+    ])
+    const { directory, process } = site.server
+    const edit = (from: string, to: string): void => {
+      const corefile = readFileSync(join(directory, 'Corefile'), 'utf8')
+      putFile(directory, 'Corefile', corefile.replace(from, to))
+      process.kill('SIGUSR1')
+    }
+
     await t.test('of a Gateway at an apex, after a reload with its kind', async (t) => {
-      const properties = `sources service\n        ${resolving}`
-      const site = await ServedCluster.start(t, kubeconfig, { properties })
       const service = new AddressedObject(cluster, SERVICE, 'shop')
       await service.create()
       await service.setAddress('192.0.2.1')
@@ -62,12 +75,6 @@ t.test(
       await site.sees('shop', '192.0.2.1')
       t.equal(await site.ask(''), 'ENODATA')
 
-      const { directory, process } = site.server
-      const edit = (from: string, to: string): void => {
-        const corefile = readFileSync(join(directory, 'Corefile'), 'utf8')
-        putFile(directory, 'Corefile', corefile.replace(from, to))
-        process.kill('SIGUSR1')
-      }
       edit('sources service', 'sources service gateway')
       await site.sees('', '127.0.0.2')
       t.equal(await site.ask('shop'), '192.0.2.1')
@@ -81,14 +88,9 @@ t.test(
       t.equal(await site.ask(''), '127.0.0.2')
     })
 
-    await t.test('of a DNSRecord that an operator publishes', async (t) => {
-      await cluster.must('POST', '/api/v1/namespaces/apps/secrets', {
-        metadata: { name: 'coredns', labels: { 'kuadrant.io/default-provider': 'true' } },
-        type: 'kuadrant.io/coredns',
-        stringData: { ZONES: ZONE },
-      })
-      await RunningOperator.start(t, { kubeconfig, args: ['--watch-namespaces=apps'] })
-      const site = await ServedCluster.start(t, kubeconfig, { properties: resolving })
+    await t.test('of a DNSRecord that an operator publishes', async () => {
+      edit('sources gateway', 'sources dnsrecord')
+      await site.sees('', 'ENODATA')
       const publish = async (name: string, host: string, recordType: string): Promise<void> => {
         const endpoints = [{ dnsName: host, recordType, targets: ['lb.example'] }]
         await cluster.must('POST', cluster.records('apps'), {
