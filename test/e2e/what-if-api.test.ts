@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { AnswerMap } from '../../src/plugin/admin-map.ts'
 import type { WhatIfReply } from '../../src/plugin/admin-what-if.ts'
 import { fetchLocal } from '../support/http-client.ts'
 import { freePort, runSextant, startServer } from '../support/server.ts'
@@ -109,11 +110,16 @@ t.test('what a drain and its end would change', async (t) => {
 })
 
 t.test('what a step of a shift would change', async (t) => {
-  const { ask } = await start(t)
+  const { ask, post } = await start(t)
   const shift = { name: 'App.k.example.com', to: 'eu-2', percent: 25 }
   const { changes, records } = await ask({ shift })
   t.equal(records, 1)
   t.match(changes[0]?.tiers, [{ clients: 'GEO-EU', after: '192.0.2.1 75 %, 192.0.2.2 25 %' }])
+  const reply = await post('/v1/map', { name: 'app.k.example.com', shift })
+  const { answers, groups } = JSON.parse(reply.body) as AnswerMap
+  const target = answers.findIndex(({ setIdentifier }) => setIdentifier === 'eu-2')
+  const shares = groups.flatMap((group) => group.shares.filter(({ answer }) => answer === target))
+  t.ok(shares.length > 0 && shares.every(({ ipv4 }) => ipv4 === 0.25), 'the map has its share')
   t.strictSame((await ask({ shift: { name: 'app.k.example.com', to: 'eu-2' } })).records, 0)
   t.strictSame((await ask({ shift: { ...shift, name: 'none.example' } })).changes, [])
 })
