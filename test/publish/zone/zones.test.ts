@@ -1,6 +1,7 @@
 import t from 'tap'
 import { systemClock } from '../../../src/base/clock.ts'
 import { Random } from '../../../src/base/random.ts'
+import { EndpointHistory } from '../../../src/base/telemetry/endpoint-history.ts'
 import { EventLog } from '../../../src/base/telemetry/event-log.ts'
 import { createLogger } from '../../../src/base/telemetry/log.ts'
 import { systemTimers, type Timers } from '../../../src/base/timers.ts'
@@ -14,12 +15,14 @@ import type { Locator } from '../../../src/geo/locator.ts'
 import { type Net, scanNet } from '../../../src/geo/net.ts'
 import type { HealthView } from '../../../src/health/health-table.ts'
 import { AnswerEvents } from '../../../src/publish/build/answer-events.ts'
+import { EndpointStates, historyKey } from '../../../src/publish/build/endpoint-states.ts'
 import { NO_PEERING, type PublishOptions } from '../../../src/publish/options.ts'
 import { OfferedVersions } from '../../../src/publish/zone/offered-versions.ts'
 import { SerialIndex } from '../../../src/publish/zone/serials/serial-index.ts'
 import { PublishedZones } from '../../../src/publish/zone/zones.ts'
 import { packRecord } from '../../../src/records/pack.ts'
 import type { RecordChange, StoredRecord } from '../../../src/records/record-source.ts'
+import { lowerNameKey } from '../../../src/records/validate/names.ts'
 import { ZoneOwnership } from '../../../src/sources/zone-ownership.ts'
 import { SteeringTable } from '../../../src/steering/table.ts'
 import { ZoneVersions } from '../../../src/xfr/zone-versions.ts'
@@ -114,6 +117,9 @@ async function stage(
     settings,
   }
   const log = new EventLog(systemClock)
+  const history = new EndpointHistory(systemClock)
+  const find = () => history
+  const states = new EndpointStates({ place: 'here', downReasons: () => '', find })
   const offered = new ZoneVersions()
   const zones = new PublishedZones(options, {
     image,
@@ -121,7 +127,7 @@ async function stage(
     health,
     serials: new SerialIndex(),
     versions: new OfferedVersions(image, offered, offered.source()),
-    events: new AnswerEvents({ source: '', others: undefined, find: () => log }),
+    events: new AnswerEvents({ source: '', others: undefined, find: () => log, states }),
     serialFile: undefined,
     place: 'here',
     clock: systemClock,
@@ -169,7 +175,13 @@ async function stage(
     for (const resolve of pending.splice(0)) resolve()
     await new Promise((resolve) => setImmediate(resolve))
   }
-  return { put, ask, build, claims, pending, lines }
+  /** The states that were noted of the endpoint with that set identifier. */
+  const statesOf = (id: string): readonly string[] => {
+    const owner = historyKey('here', 'z.example.', lowerNameKey(wire('a.z.example.')))
+    const { transitions = [] } = history.find(owner, `${RRType.A} default/a ${id}`) ?? {}
+    return transitions.map(({ state }) => state)
+  }
+  return { put, ask, build, claims, pending, lines, statesOf, zones, log }
 }
 
 t.test('a change that comes while classes are built waits for its own classes', async (t) => {
@@ -260,6 +272,25 @@ t.test('a change of health that arrives in parts is published as one', async (t)
   health.isChanging = false
   health.publish()
   await until(() => ask() === '192.0.2.1', 'the whole change')
+})
+
+t.test('a slow start without weights is noted, although no answer changes', async (t) => {
+  const health = new TestHealth()
+  const { put, build, statesOf, zones, log } = await stage(health)
+  put(record('US', 2))
+  await build()
+  const published = () => [zones.zones[0]!.serial, log.lastId]
+  const before = published()
+  health.slowStarts.set('default/a', [{ address: '192.0.2.2', units: 5 }])
+  health.put('default/a', [], ['192.0.2.2'])
+  health.publish()
+  t.strictSame(statesOf('2'), ['slow start'])
+  health.slowStarts.clear()
+  health.put('default/a')
+  health.publish()
+  t.strictSame(statesOf('2'), ['slow start', 'up'])
+  t.strictSame(statesOf('1'), [], 'always up')
+  t.strictSame(published(), before, 'nothing was published')
 })
 
 t.test('of the conflicts of one batch the first are logged, however long it lasts', async (t) => {
