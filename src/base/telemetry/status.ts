@@ -67,7 +67,7 @@ export interface PeerReport {
 /** How sites agree on the health of each other's addresses (`probe-peers`), for the zones of one server block. */
 export interface QuorumReport {
   readonly zones: readonly string[]
-  /** This site hears too few sites to take out addresses of others. */
+  /** This site hears less than a majority of the sites. */
   readonly isIsolated: boolean
   /** Sites that are heard, with this site, and all sites. */
   readonly heard: number

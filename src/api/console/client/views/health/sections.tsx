@@ -1,6 +1,5 @@
 import type {
   PeerReport,
-  QuorumAddress,
   QuorumMember,
   QuorumReport,
   ShiftReport,
@@ -47,7 +46,7 @@ export function Omitted({ count, what }: { readonly count: number; readonly what
 }
 
 function Quorum({ quorum }: { readonly quorum: QuorumReport }) {
-  const { zones, isIsolated, heard, sites, quorum: needed, holdDownSeconds } = quorum
+  const { zones, heard, sites, quorum: needed, holdDownSeconds } = quorum
   const of = printable(zones.join(', '))
   return (
     <>
@@ -55,15 +54,25 @@ function Quorum({ quorum }: { readonly quorum: QuorumReport }) {
         {of}: {heard} of {sites} sites are heard. {needed} must find an address down, for{' '}
         {printAge(holdDownSeconds)}.
       </p>
-      <Message
-        kind="warning"
-        text={isIsolated ? 'This site is isolated: it takes out no address of other sites.' : ''}
-      />
+      <Message kind="warning" text={warningOf(quorum)} />
       <Members members={quorum.members} of={of} />
-      <Addresses addresses={quorum.addresses} of={of} />
+      <Addresses quorum={quorum} of={of} />
       <Omitted count={quorum.addressesOmitted} what="addresses" />
     </>
   )
+}
+
+function warningOf({ isIsolated, heard, quorum }: QuorumReport): string {
+  if (!isIsolated) return ''
+  const effect =
+    heard < quorum
+      ? 'addresses of other sites keep their last health'
+      : 'its own checks decide about addresses of other sites'
+  return `This site is isolated: ${effect}.`
+}
+
+function isSilent({ state }: QuorumMember): boolean {
+  return state === 'silent' || state === 'never heard'
 }
 
 interface MembersProps {
@@ -72,8 +81,6 @@ interface MembersProps {
 }
 
 function Members({ members, of }: MembersProps) {
-  const isStale = ({ state }: QuorumMember): boolean =>
-    state === 'silent' || state === 'never heard'
   return (
     <Table
       caption={`Sites of ${of}`}
@@ -82,7 +89,7 @@ function Members({ members, of }: MembersProps) {
       columns={[
         { title: 'Site', cell: ({ site }) => printable(site) },
         { title: 'State', cell: ({ state }) => state },
-        { title: 'Last heard', cell: (one) => ageOf(one.ageSeconds, isStale(one)) },
+        { title: 'Last heard', cell: (one) => ageOf(one.ageSeconds, isSilent(one)) },
         { title: 'Nameservers', cell: ({ peers }) => printable(peers.join(', ')) || '-' },
         {
           title: 'Observed addresses',
@@ -95,12 +102,16 @@ function Members({ members, of }: MembersProps) {
 }
 
 interface AddressesProps {
-  readonly addresses: readonly QuorumAddress[]
+  readonly quorum: QuorumReport
   readonly of: string
 }
 
-function Addresses({ addresses, of }: AddressesProps) {
-  const names = (sites: readonly string[]): string => printable(sites.join(', ')) || 'none'
+function Addresses({ quorum: { addresses, members }, of }: AddressesProps) {
+  const silent = new Set(members.filter(isSilent).map(({ site }) => site))
+  const names = (sites: readonly string[]): string => {
+    const marked = sites.map((site) => (silent.has(site) ? `${site} (silent)` : site))
+    return printable(marked.join(', ')) || 'none'
+  }
   return (
     <Table
       caption={`Addresses that a site of ${of} finds down`}
@@ -138,7 +149,8 @@ function Peers({ peers }: { readonly peers: readonly PeerReport[] }) {
         { title: 'Site', cell: ({ site }) => printable(site) || 'unknown' },
         {
           title: 'State',
-          cell: ({ isUp, error }) => (isUp ? 'answers' : printable(`does not answer: ${error}`)),
+          cell: ({ isUp, error }) =>
+            isUp ? 'answers' : printable(`does not answer${error && `: ${error}`}`),
         },
         { title: 'Age of its data', cell: ({ ageSeconds, isUp }) => ageOf(ageSeconds, !isUp) },
         { title: 'Serial', cell: ({ serial }) => serial ?? 'unknown', isNumber: true },
@@ -179,7 +191,7 @@ function Shifts({ shifts }: { readonly shifts: readonly ShiftReport[] }) {
       keyOf={({ record, to }) => `${record} ${to}`}
       empty="No traffic is shifted."
       columns={[
-        { title: 'Record', cell: ({ record, records }) => printable(`${record} (${records})`) },
+        { title: 'Record', cell: recordsOf },
         { title: 'To', cell: ({ to }) => printable(to) },
         { title: 'State', cell: ({ state }) => state },
         { title: 'Step', cell: ({ step, steps }) => `${step} of ${steps}` },
@@ -193,6 +205,10 @@ function Shifts({ shifts }: { readonly shifts: readonly ShiftReport[] }) {
       ]}
     />
   )
+}
+
+function recordsOf({ record, records }: ShiftReport): string {
+  return printable(record) + (records > 1 ? ` and ${printNumber(records - 1)} more` : '')
 }
 
 /** An old age is marked in words. */
