@@ -35,6 +35,8 @@ const RECORD = record([
 ])
 /** Frames per second while the map moves, on a machine that runs other tests too. */
 const FRAMES_MIN = 20
+/** Shapes of the world. */
+const SHAPES_MIN = 200
 
 t.test('the map and its tables show what the API has', needs('chromium'), async (t) => {
   const open = await startBrowser(t)
@@ -76,7 +78,9 @@ t.test('the map and its tables show what the API has', needs('chromium'), async 
   const canvas = page.locator('canvas')
   await canvas.hover()
   for (let i = 0; i < 4; i++) await page.mouse.wheel(0, -200)
-  await page.evaluate(DRAG)
+  const [moving, still] = (await page.evaluate(DRAG)) as number[]
+  t.ok(moving! < SHAPES_MIN / 4, `${moving} shapes are painted per frame of a drag`)
+  t.ok(still! > SHAPES_MIN, `${still} shapes are painted after it`)
   const rate = Number(await canvas.getAttribute('data-fps'))
   t.comment(`${rate} frames per second while the map moves`)
   t.ok(rate >= FRAMES_MIN, `${rate} frames per second`)
@@ -221,15 +225,30 @@ const DRAWN = `new Promise((resolve) => {
   document.querySelector('[aria-label="Zoom in"]').click()
   requestAnimationFrame(step)
 })`
-/** Drags the map in each of 90 frames. */
+/** Drags the map in each of 90 frames. Returns how many shapes are painted per frame, and afterwards. */
 const DRAG = `new Promise((resolve) => {
   const canvas = document.querySelector('canvas')
+  const { prototype } = CanvasRenderingContext2D
+  const fill = prototype.fill
+  let painted = 0
+  prototype.fill = function (...rest) {
+    painted++
+    return fill.apply(this, rest)
+  }
   let left = 90
   const step = () => {
     const movementX = left > 45 ? 4 : -4
     canvas.dispatchEvent(new PointerEvent('pointermove', { buttons: 1, movementX, bubbles: true }))
-    if (left-- > 0) requestAnimationFrame(step)
-    else resolve()
+    if (left-- > 0) return requestAnimationFrame(step)
+    const perFrame = painted / 90
+    painted = 0
+    let waits = 600
+    const rest = () => {
+      if (painted === 0 && waits-- > 0) return requestAnimationFrame(rest)
+      prototype.fill = fill
+      resolve([perFrame, painted])
+    }
+    rest()
   }
   step()
 })`

@@ -25,6 +25,8 @@ const KEY_STEP = 1 / 12
 const GLIDE_MS = 180
 /** A longer pause between two frames ends a movement. */
 const PAUSE_MS = 100
+/** A movement that pauses for so long is over: the map is drawn sharply. */
+const STILL_MS = 150
 /** Frames of a movement until its rate is shown. */
 const FRAMES_MIN = 10
 
@@ -35,6 +37,7 @@ class Motion {
   readonly #painter: Painter
   readonly #report: (framesPerSecond: number) => void
   #request = 0
+  #still = 0
   #target: { readonly from: Frame; readonly to: Frame; readonly startMs: number } | undefined
   #lastMs = 0
   #startMs = 0
@@ -67,14 +70,20 @@ class Motion {
 
   stop(): void {
     cancelAnimationFrame(this.#request)
+    window.clearTimeout(this.#still)
   }
 
   #draw(nowMs: number): void {
     this.#request = 0
+    window.clearTimeout(this.#still)
     this.#advance(nowMs)
-    this.#painter.draw(this.frame, this.marked)
+    const isSharp = this.#painter.draw(this.frame, this.marked, false)
     this.#count(nowMs)
     if (this.#target !== undefined) this.redraw()
+    else if (!isSharp) {
+      const draw = (): void => void this.#painter.draw(this.frame, this.marked, true)
+      this.#still = window.setTimeout(draw, STILL_MS)
+    }
   }
 
   #advance(nowMs: number): void {

@@ -9,6 +9,10 @@ const TILE = 32
 const LETTER_WIDTH_MIN = 26
 /** Height of letters that this width is for. */
 const LETTER_HEIGHT = 11
+/** Part of the view that a picture has beyond each of its edges. */
+const MARGIN = 1 / 8
+/** A picture that is magnified more is painted again. */
+const RATIO_MAX = 1.25
 
 interface Look {
   readonly ground: string
@@ -27,11 +31,32 @@ interface Fill {
   readonly letters: string
 }
 
-/** Draws a map on a canvas. Its shapes are computed once. */
+/** The view, in pixels of the canvas. */
+interface View {
+  readonly width: number
+  readonly height: number
+  /** Pixels of one CSS pixel. */
+  readonly dense: number
+  /** Pixels of one unit of the world. */
+  readonly unit: number
+}
+
+/** A part of the map that was painted once, which the view is copied from. */
+interface Picture {
+  readonly frame: Frame
+  readonly unit: number
+  /** Its place in the view of `frame`. */
+  readonly left: number
+  readonly top: number
+}
+
+/** Draws a map on a canvas. Its shapes are computed once, and a movement copies them from a picture. */
 export class Painter {
   readonly #canvas: HTMLCanvasElement
   readonly #context: CanvasRenderingContext2D
   readonly #shapes = composeWorld()
+  readonly #pictured = document.createElement('canvas')
+  #picture: Picture | undefined
   #fills = new Map<string, Fill>()
   #byKey = new Map<string, Fill>()
   #look: Look
@@ -45,6 +70,7 @@ export class Painter {
   /** Uses the fills of places from the next frame on, with the colours of the page. */
   setFills(parts: ReadonlyMap<string, readonly FillPart[]>): void {
     this.#look = readLook(this.#canvas)
+    this.#picture = undefined
     this.#byKey = new Map()
     this.#fills = new Map([...parts].map(([code, fill]) => [code, this.#fill(fill)]))
   }
@@ -68,8 +94,29 @@ export class Painter {
     return this.#canvas.clientWidth / WORLD_WIDTH
   }
 
-  /** `marked`: the place that is outlined. */
-  draw(frame: Frame, marked: string): void {
+  /**
+   * Draws a frame. `marked`: the place that is outlined. `isStill`: sharply, because nothing moves. Returns false if
+   * the frame is magnified or shifted from another one.
+   */
+  draw(frame: Frame, marked: string, isStill: boolean): boolean {
+    const view = this.#fit()
+    // Not shown, and no canvas without pixels can be copied.
+    if (view.width === 0) return true
+    let picture = this.#picture
+    if (picture === undefined || !this.#suits(picture, frame, view, isStill)) {
+      picture = this.#paintPicture(frame, view)
+    }
+    const context = this.#context
+    context.setTransform(1, 0, 0, 1, 0, 0)
+    context.clearRect(0, 0, view.width, view.height)
+    const { left, top, width, height } = this.#placeOf(picture, frame)
+    context.drawImage(this.#pictured, left, top, width, height)
+    this.#outline(frame, marked, view)
+    return picture.frame === frame
+  }
+
+  /** Gives the canvas as many pixels as it has on the screen. */
+  #fit(): View {
     const canvas = this.#canvas
     const dense = Math.min(2, window.devicePixelRatio || 1)
     const width = Math.round(canvas.clientWidth * dense)
@@ -78,36 +125,89 @@ export class Painter {
       canvas.width = width
       canvas.height = height
     }
-    const unit = width / WORLD_WIDTH
+    return { width, height, dense, unit: width / WORLD_WIDTH }
+  }
+
+  #suits(picture: Picture, frame: Frame, { width, height, unit }: View, isStill: boolean): boolean {
+    if (picture.frame === frame) return picture.unit === unit
+    if (isStill || picture.unit !== unit || frame.scale > picture.frame.scale * RATIO_MAX) {
+      return false
+    }
+    const at = this.#placeOf(picture, frame)
+    const [right, bottom] = [at.left + at.width, at.top + at.height]
+    return at.left < 1 && at.top < 1 && right > width - 1 && bottom > height - 1
+  }
+
+  /** Returns where a frame shows the picture. */
+  #placeOf({ frame: from, unit, left, top }: Picture, { scale, x, y }: Frame) {
+    const ratio = scale / from.scale
+    const at = { left: (left - from.x * unit) * ratio, top: (top - from.y * unit) * ratio }
+    // Whole pixels stay sharp, and are copied quickly.
+    const exact = (value: number): number => (ratio === 1 ? Math.round(value) : value)
+    const { width, height } = this.#pictured
+    return {
+      left: exact(at.left + x * unit),
+      top: exact(at.top + y * unit),
+      width: width * ratio,
+      height: height * ratio,
+    }
+  }
+
+  #paintPicture(frame: Frame, { width, height, dense, unit }: View): Picture {
     const scale = frame.scale * unit
-    const context = this.#context
-    context.setTransform(1, 0, 0, 1, 0, 0)
-    context.clearRect(0, 0, width, height)
-    context.setTransform(scale, 0, 0, scale, frame.x * unit, frame.y * unit)
+    // Nothing is beyond the edges of the world.
+    const start = (offset: number, size: number): number => {
+      return Math.floor(Math.max(offset * unit, -size * MARGIN))
+    }
+    const end = (offset: number, world: number, size: number): number => {
+      return Math.ceil(Math.min(offset * unit + world * scale, size * (1 + MARGIN)))
+    }
+    const [left, top] = [start(frame.x, width), start(frame.y, height)]
+    const canvas = this.#pictured
+    canvas.width = end(frame.x, WORLD_WIDTH, width) - left
+    canvas.height = end(frame.y, WORLD_HEIGHT, height) - top
+    const context = canvas.getContext('2d')!
+    const [x, y] = [frame.x * unit - left, frame.y * unit - top]
+    context.setTransform(scale, 0, 0, scale, x, y)
     for (const { style } of this.#byKey.values()) {
       // Patterns keep their size on the screen.
       if (typeof style !== 'string') style.setTransform(new DOMMatrix().scale(dense / scale))
     }
-    this.#drawShapes(dense / scale, marked)
-    this.#drawLetters(dense, scale, frame, unit)
+    this.#drawShapes(context, dense / scale)
+    context.setTransform(1, 0, 0, 1, x, y)
+    this.#drawLetters(context, dense, scale)
+    this.#picture = { frame, unit, left, top }
+    return this.#picture
   }
 
   /** `pixel`: in units of the world. */
-  #drawShapes(pixel: number, marked: string): void {
-    const context = this.#context
+  #drawShapes(context: CanvasRenderingContext2D, pixel: number): void {
     context.lineJoin = 'round'
-    const outline = (shape: Shape): void => {
-      const isMarked = marked !== '' && shape.code === marked
-      context.strokeStyle = isMarked ? this.#look.accent : this.#look.ground
-      context.lineWidth = (isMarked ? 3 : 0.75) * pixel
-      context.stroke(shape.isDot ? this.#dot(shape, pixel) : shape.path)
-    }
+    context.strokeStyle = this.#look.ground
+    context.lineWidth = 0.75 * pixel
     for (const shape of this.#shapes) {
+      const path = this.#pathOf(shape, pixel)
       context.fillStyle = this.#fills.get(shape.code)?.style ?? this.#look.empty
-      context.fill(shape.isDot ? this.#dot(shape, pixel) : shape.path)
-      outline(shape)
+      context.fill(path)
+      context.stroke(path)
     }
-    for (const shape of this.#shapes) if (shape.code === marked && marked !== '') outline(shape)
+  }
+
+  #outline(frame: Frame, marked: string, { dense, unit }: View): void {
+    if (marked === '') return
+    const scale = frame.scale * unit
+    const context = this.#context
+    context.setTransform(scale, 0, 0, scale, frame.x * unit, frame.y * unit)
+    context.lineJoin = 'round'
+    context.strokeStyle = this.#look.accent
+    context.lineWidth = (3 * dense) / scale
+    for (const shape of this.#shapes) {
+      if (shape.code === marked) context.stroke(this.#pathOf(shape, dense / scale))
+    }
+  }
+
+  #pathOf(shape: Shape, pixel: number): Path2D {
+    return shape.isDot ? this.#dot(shape, pixel) : shape.path
   }
 
   #dot({ centre: [x, y] }: Shape, pixel: number): Path2D {
@@ -116,9 +216,7 @@ export class Painter {
     return path
   }
 
-  #drawLetters(dense: number, scale: number, frame: Frame, unit: number): void {
-    const context = this.#context
-    context.setTransform(1, 0, 0, 1, 0, 0)
+  #drawLetters(context: CanvasRenderingContext2D, dense: number, scale: number): void {
     context.font = `600 ${this.#look.letters * dense}px system-ui, sans-serif`
     context.textAlign = 'center'
     context.textBaseline = 'middle'
@@ -133,7 +231,7 @@ export class Painter {
         dense *
         Math.max(1, letters.length / 2)
       if (isDot || letters === '' || width * scale < least) continue
-      const [x, y] = [centre[0] * scale + frame.x * unit, centre[1] * scale + frame.y * unit]
+      const [x, y] = [centre[0] * scale, centre[1] * scale]
       context.strokeText(letters, x, y)
       context.fillText(letters, x, y)
     }
