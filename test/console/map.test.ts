@@ -168,6 +168,27 @@ t.test('the map of the end of a drain, and of a shift', needs('chromium'), async
   t.strictSame(await violations(), [])
 })
 
+t.test('the world is there before the map', needs('chromium'), async (t) => {
+  const open = await startBrowser(t)
+  const { url } = await startConsole(t, { files: { 'records/app.json': RECORD } })
+  const { page, violations } = await open(t, `${url}?view=why`)
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  await page.route('**/v1/map?*', async (route) => {
+    await held
+    await route.continue()
+  })
+  await page.goto(`${url}?view=map&name=app.k.example.com&type=A`)
+  await page.getByText('Computing the map').waitFor()
+  await page.getByRole('img', { name: 'Map of the world' }).waitFor()
+  t.strictSame(await violations(), [])
+  release()
+  await page.locator('tr[data-country=US]').waitFor()
+  t.equal(await page.locator('canvas').count(), 1)
+})
+
 t.test('a file that is dropped, and less motion', needs('chromium'), async (t) => {
   const open = await startBrowser(t)
   const { url } = await startConsole(t, { files: { 'records/app.json': RECORD } })

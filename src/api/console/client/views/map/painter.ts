@@ -1,7 +1,7 @@
 import { PATTERN_LINES } from '../../shell/endpoint-patterns.tsx'
 import { endpointStyle } from '../../shell/endpoint-style.ts'
 import { type FillPart, type Frame, WORLD_HEIGHT, WORLD_WIDTH } from './model.ts'
-import { composeWorld, type Shape } from './world.ts'
+import { type Shape, worldShapes } from './world.ts'
 
 const DOT_RADIUS = 4
 const TILE = 32
@@ -50,11 +50,10 @@ interface Picture {
   readonly top: number
 }
 
-/** Draws a map on a canvas. Its shapes are computed once, and a movement copies them from a picture. */
+/** Draws a map on a canvas. A movement copies it from a picture. */
 export class Painter {
   readonly #canvas: HTMLCanvasElement
   readonly #context: CanvasRenderingContext2D
-  readonly #shapes = composeWorld()
   readonly #pictured = document.createElement('canvas')
   #picture: Picture | undefined
   #fills = new Map<string, Fill>()
@@ -80,13 +79,13 @@ export class Painter {
     const unit = this.#unit
     const [wx, wy] = [(x / unit - frame.x) / frame.scale, (y / unit - frame.y) / frame.scale]
     const reach = (DOT_RADIUS + 2) / (frame.scale * unit)
-    const dot = this.#shapes.find(({ isDot, centre }) => {
+    const dot = worldShapes().find(({ isDot, centre }) => {
       return isDot && Math.hypot(centre[0] - wx, centre[1] - wy) <= reach
     })
     if (dot !== undefined) return dot.code
     const context = this.#context
     context.setTransform(1, 0, 0, 1, 0, 0)
-    return this.#shapes.find(({ path }) => context.isPointInPath(path, wx, wy))?.code ?? ''
+    return worldShapes().find(({ path }) => context.isPointInPath(path, wx, wy))?.code ?? ''
   }
 
   /** CSS pixels of one unit of the world. */
@@ -185,7 +184,7 @@ export class Painter {
     context.lineJoin = 'round'
     context.strokeStyle = this.#look.ground
     context.lineWidth = 0.75 * pixel
-    for (const shape of this.#shapes) {
+    for (const shape of worldShapes()) {
       const path = this.#pathOf(shape, pixel)
       context.fillStyle = this.#fills.get(shape.code)?.style ?? this.#look.empty
       context.fill(path)
@@ -201,7 +200,7 @@ export class Painter {
     context.lineJoin = 'round'
     context.strokeStyle = this.#look.accent
     context.lineWidth = (3 * dense) / scale
-    for (const shape of this.#shapes) {
+    for (const shape of worldShapes()) {
       if (shape.code === marked) context.stroke(this.#pathOf(shape, dense / scale))
     }
   }
@@ -223,7 +222,7 @@ export class Painter {
     context.lineWidth = 3 * dense
     context.strokeStyle = this.#look.ground
     context.fillStyle = this.#look.text
-    for (const { code, centre, width, isDot } of this.#shapes) {
+    for (const { code, centre, width, isDot } of worldShapes()) {
       const { letters } = this.#fills.get(code) ?? { letters: '' }
       const least =
         LETTER_WIDTH_MIN *

@@ -8,6 +8,8 @@ import { type Parameters, useParameters } from '../../shell/use-parameters.ts'
 import { usePolled } from '../../shell/use-polled.ts'
 import { firstName } from './first-name.ts'
 import { ManifestForm } from './manifest-form.tsx'
+import { MapCanvas } from './map-canvas.tsx'
+import type { FillPart } from './model.ts'
 import { NOW, pathOfMap } from './preview-parameters.ts'
 import { ShownMap } from './shown-map.tsx'
 import { TimeControl } from './time-control.tsx'
@@ -17,6 +19,7 @@ export const title = 'Map'
 
 /** Enough to find a host. */
 const NAMES_MAX = 100
+const NO_FILLS: ReadonlyMap<string, readonly FillPart[]> = new Map()
 
 /** Which endpoints of a name the clients of each country get. */
 export function View() {
@@ -53,7 +56,20 @@ export function View() {
       <NamePicker name={name} type={get('type')} onPick={pick} />
       <Message kind="error" text={error} />
       {name === '' && <FirstName parameters={parameters} />}
+      {shown === undefined && error === '' && name !== '' && <Loading />}
       {shown === undefined ? time : <ShownMap map={shown}>{time}</ShownMap>}
+    </>
+  )
+}
+
+/** The first map after a start takes a second, so the view begins with the world. */
+function Loading() {
+  return (
+    <>
+      <MapCanvas label="Map of the world" fills={NO_FILLS} marked="" onMark={() => {}} />
+      <p class="map-details" role="status">
+        Computing the map…
+      </p>
     </>
   )
 }

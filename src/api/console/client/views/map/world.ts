@@ -20,8 +20,15 @@ export interface Shape {
 /** Shapes narrower than this get a dot, too. */
 const NARROW = 4
 
-/** Computes the shapes once, in the Natural Earth projection. */
-export function composeWorld(): readonly Shape[] {
+let world: readonly Shape[] | undefined
+
+/** Returns the shapes, in the Natural Earth projection. Computes them at the first call only. */
+export function worldShapes(): readonly Shape[] {
+  world ??= composeWorld()
+  return world
+}
+
+function composeWorld(): readonly Shape[] {
   const projection = geoNaturalEarth1().fitSize([WORLD_WIDTH, WORLD_HEIGHT], { type: 'Sphere' })
   const print = geoPath(projection)
   const topology = countries as unknown as Topology<{
