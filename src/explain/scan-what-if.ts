@@ -5,6 +5,7 @@ import { lowerName, printName, ROOT_NAME, scanName } from '../dns/name/name.ts'
 import { type EndpointDrain, isSameDrains } from '../health/drain/drain.ts'
 import { scanWords } from '../health/drain/quoted-words.ts'
 import { type DrainSelector, scanDrainSelector } from '../health/drain/selector.ts'
+import { shiftRefusal } from '../health/shift/shift-refusal.ts'
 import type { WhatIfOrder, WhatIfShift } from '../plugin/admin-what-if.ts'
 import type { PreviewScope } from '../publish/preview/preview-index.ts'
 import type { PreviewChange } from '../publish/preview/zone-preview.ts'
@@ -12,8 +13,9 @@ import { unpackNames, unpackPlace } from '../records/pack.ts'
 import type { StoredRecord } from '../records/record-source.ts'
 import { lowerNameKey } from '../records/validate/names.ts'
 
-/** A change to preview, and what its preview leaves out. */
+/** A change to preview. */
 export interface ScannedChange extends PreviewChange {
+  /** What the preview leaves out, and why the change would be refused. Complete once its records are found. */
   readonly notes: readonly string[]
 }
 
@@ -74,10 +76,16 @@ function shiftChange({ name: text, to, percent }: WhatIfShift): ScannedChange {
   }
   const hostKey = lowerNameKey(lowerName(name))
   const shift = percent === undefined ? undefined : { to, percent, text: `preview (${percent} %)` }
+  const found: StoredRecord[] = []
   return {
     ...NO_CHANGE,
+    get notes() {
+      const reason = percent === undefined ? '' : shiftRefusal(text, to, found)
+      return reason === '' ? [] : [reason]
+    },
     rowOf: (record, { health }) => {
       if (unpackPlace(record.packed).rootHostKey !== hostKey) return undefined
+      found.push(record)
       const row = health.rowOf(record)
       const isSame = row.shift?.to === shift?.to && row.shift?.percent === shift?.percent
       return isSame ? undefined : { ...row, shift }

@@ -31,7 +31,7 @@ export interface WhatIfReply {
   readonly changes: readonly WhatIfChange[]
   /** Changes with smaller shares that are not listed. */
   readonly changesOmitted: number
-  /** What the comparison leaves out. */
+  /** What the comparison leaves out, and why the change would be refused. */
   readonly notes: readonly string[]
 }
 

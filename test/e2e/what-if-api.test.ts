@@ -20,13 +20,17 @@ function endpoint(host: string, setIdentifier: string, target: string, weight: n
   return { ...base, targets: [target], providerSpecific: properties }
 }
 
-function record(name: string, weights: Weights, namespace = 'gateways') {
+function record(name: string, weights: Weights, namespace = 'gateways', annotations = {}) {
   const host = `${name}.k.example.com`
   const endpoints = Object.entries(weights).map(([id, weight], i) => {
     return endpoint(host, id, `192.0.2.${i + 1}`, weight, id.startsWith('eu') ? 'GEO-EU' : '*')
   })
   return JSON.stringify({
-    ...{ apiVersion: 'kuadrant.io/v1alpha1', kind: 'DNSRecord', metadata: { name, namespace } },
+    ...{
+      apiVersion: 'kuadrant.io/v1alpha1',
+      kind: 'DNSRecord',
+      metadata: { name, namespace, annotations },
+    },
     spec: { rootHost: host, endpoints },
   })
 }
@@ -45,7 +49,7 @@ spec:
 `,
 }
 
-async function start(t: Test) {
+async function start(t: Test, more: Readonly<Record<string, string>> = {}) {
   const port = await freePort()
   const corefile = `k.example.com:{PORT} {
     bind 127.0.0.1
@@ -57,7 +61,7 @@ async function start(t: Test) {
     }
 }
 `
-  const server = await startServer(t, { corefile, files: FILES })
+  const server = await startServer(t, { corefile, files: { ...FILES, ...more } })
   const headers = { 'content-type': 'application/json' }
   const post = async (path: string, body: unknown) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body)
@@ -110,10 +114,14 @@ t.test('what a drain and its end would change', async (t) => {
 })
 
 t.test('what a step of a shift would change', async (t) => {
-  const { ask, post } = await start(t)
+  const annotations = { 'sextant.io/shift': 'to=eu-2 steps=5% bake=1h' }
+  const { ask, post } = await start(t, {
+    'records/moved.json': record('moved', WEIGHTS, 'gateways', annotations),
+  })
   const shift = { name: 'App.k.example.com', to: 'eu-2', percent: 25 }
-  const { changes, records } = await ask({ shift })
+  const { changes, records, notes } = await ask({ shift })
   t.equal(records, 1)
+  t.strictSame(notes, [])
   t.match(changes[0]?.tiers, [{ clients: 'GEO-EU', after: '192.0.2.1 75 %, 192.0.2.2 25 %' }])
   const reply = await post('/v1/map', { name: 'app.k.example.com', shift })
   const { answers, groups } = JSON.parse(reply.body) as AnswerMap
@@ -122,6 +130,19 @@ t.test('what a step of a shift would change', async (t) => {
   t.ok(shares.length > 0 && shares.every(({ ipv4 }) => ipv4 === 0.25), 'the map has its share')
   t.strictSame((await ask({ shift: { name: 'app.k.example.com', to: 'eu-2' } })).records, 0)
   t.strictSame((await ask({ shift: { ...shift, name: 'none.example' } })).changes, [])
+
+  // What refuses the shift is a note of its preview.
+  for (const [refused, note] of [
+    [{ to: 'eu-3' }, 'no endpoint of the host has the set identifier "eu-3"'],
+    [{ name: 'moved.k.example.com' }, /^gateways\/moved has the annotation sextant\.io\/shift/],
+    [{ name: 'none.example' }, 'no DNSRecord has the root host "none.example"'],
+  ] as const) {
+    const order = { ...shift, ...refused }
+    t.match((await ask({ shift: order })).notes, [note], JSON.stringify(refused))
+    t.strictSame((await ask({ shift: { ...order, percent: undefined } })).notes, [], 'no shift')
+  }
+  const map = await post('/v1/map', { name: shift.name, shift: { ...shift, to: 'eu-3' } })
+  t.match((JSON.parse(map.body) as AnswerMap).notes, [/"eu-3"/])
 })
 
 t.test('manifests change what `sextant what-if` says', async (t) => {

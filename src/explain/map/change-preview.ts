@@ -22,7 +22,7 @@ export async function openChangePreview(
   clock: Clock,
 ): Promise<MapPreview> {
   const change = await scanWhatIfOrder(order, index.scopes, clock)
-  const notes = [...change.notes]
+  const omitted: string[] = []
   const changed = new Map<RecordZone, { preview: ZonePreview; records: RecordZone }>()
   let count = 0
   for (const scope of index.scopes) {
@@ -30,7 +30,7 @@ export async function openChangePreview(
     await runInSlices(within(preview.find(), clock), clock)
     count += preview.changedCount
     if (preview.changedCount === 0) continue
-    if (preview.omitted > 0) notes.push(`${preview.omitted} records are not compared`)
+    if (preview.omitted > 0) omitted.push(`${preview.omitted} records are not compared`)
     await runInSlices(
       preview.fill(() => NO_SINK),
       clock,
@@ -44,7 +44,7 @@ export async function openChangePreview(
   const records = count === 1 ? '1 record changes' : `${count} records change`
   return {
     text: `${printOrder(order)}: ${records}`,
-    notes,
+    notes: [...change.notes, ...omitted],
     isPast: false,
     setOf: (name, type, served, { records: zone, serial }) => {
       const found = changed.get(zone)

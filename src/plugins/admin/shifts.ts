@@ -4,11 +4,10 @@ import { InputError } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
 import type { ShiftReport } from '../../base/telemetry/status.ts'
 import { lowerName, ROOT_NAME, scanName } from '../../dns/name/name.ts'
+import { shiftRefusal } from '../../health/shift/shift-refusal.ts'
 import type { Shifts } from '../../health/shift/shifts.ts'
 import type { AdminShifts, ShiftList, ShiftRequest } from '../../plugin/admin-shifts.ts'
-import { unpackRecord, unpackSettings } from '../../records/pack.ts'
 import type { StoredRecord } from '../../records/record-source.ts'
-import type { ShiftPlan } from '../../records/settings.ts'
 import { lowerNameKey } from '../../records/validate/names.ts'
 import { scanShiftParts } from '../../records/validate/settings.ts'
 import { Turns } from './turns.ts'
@@ -60,26 +59,19 @@ export class OrderedShifts implements AdminShifts {
       if (records.length === 0) continue
       if (!shifts.isStored)
         fail('the Corefile names no file of shifts; add `shift FILE` to kuadrant')
-      checkRecords(records, plan)
+      check(shiftRefusal(text, to, records))
       found.push({ shifts, records })
     }
-    if (found.length === 0) return fail(`no DNSRecord has the root host ${JSON.stringify(text)}`)
+    if (found.length === 0) check(shiftRefusal(text, to, []))
     for (const { shifts, records } of found) shifts.order(hostKey, { plan, order }, records)
     const report = this.list().shifts.find((one) => one.order?.id === order.id)
     return report ?? fail('the records of the host were removed; repeat the request')
   }
 }
 
-/** Throws InputError if an annotation shifts the records, or no endpoint is the target. */
-function checkRecords(records: readonly StoredRecord[], { to }: ShiftPlan): void {
-  const annotated = records.find(({ packed }) => unpackSettings(packed)?.shift !== undefined)
-  if (annotated !== undefined) {
-    fail(`${annotated.key} has the annotation sextant.io/shift: edit or remove it`)
-  }
-  const hasTarget = records.some(({ packed }) => {
-    return unpackRecord(packed).endpoints.some(({ setIdentifier }) => setIdentifier === to)
-  })
-  if (!hasTarget) fail(`no endpoint of the host has the set identifier ${JSON.stringify(to)}`)
+/** Throws InputError with a reason; '' = with none. */
+function check(reason: string): void {
+  if (reason !== '') fail(reason)
 }
 
 function fail(message: string): never {
