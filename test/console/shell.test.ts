@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openAdmin } from '../../src/api/admin/open-admin.ts'
 import type { AdminSite } from '../../src/plugin/admin.ts'
-import { adminSite, STATUS } from '../support/admin-site.ts'
+import { adminSite } from '../support/admin-site.ts'
 import { PLAIN_HOST, startBrowser, startConsole } from '../support/browser.ts'
-import { ATTACKED, HOSTILE_TEXTS } from '../support/hostile-texts.ts'
 import { needs } from '../support/peer.ts'
 import { root, startServer } from '../support/server.ts'
 
@@ -26,29 +25,15 @@ async function openSite(t: Test, changed: Partial<AdminSite>): Promise<string> {
   return `http://127.0.0.1:${listener.port}/console/`
 }
 
-/** Replaces each text of a value by those that attack pages, in turn. */
-function makeHostile<T>(value: T): T {
-  let count = 0
-  const replaced = JSON.stringify(value, (_, one) => {
-    return typeof one === 'string' ? HOSTILE_TEXTS[count++ % HOSTILE_TEXTS.length] : one
-  })
-  return JSON.parse(replaced) as T
-}
-
 t.test('the shell of the console', needs('chromium'), async (t) => {
   const open = await startBrowser(t)
 
-  await t.test('it shows what a server serves, in light and dark, on all screens', async (t) => {
+  await t.test('it shows what a server serves, in light and dark', async (t) => {
     const { url } = await startConsole(t, { files })
     for (const colorScheme of ['light', 'dark'] as const) {
       const { page, violations } = await open(t, `${url}${OVERVIEW}`, { colorScheme })
       await page.getByRole('rowheader', { name: 'k.example.com.' }).waitFor()
       t.strictSame(await violations(), [], colorScheme)
-      for (const width of [360, 3840]) {
-        await page.setViewportSize({ width, height: 800 })
-        const wide = await page.evaluate('document.documentElement.scrollWidth')
-        t.ok(Number(wide) <= width, `${wide} of ${width} pixels`)
-      }
     }
   })
 
@@ -122,24 +107,6 @@ t.test('the shell of the console', needs('chromium'), async (t) => {
     await page.getByText('The view cannot show what the server sent').waitFor()
     await page.getByRole('link', { name: 'Overview' }).click()
     await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
-  })
-
-  await t.test('texts that attack the page are shown as they are', async (t) => {
-    const url = await openSite(t, { status: () => makeHostile(STATUS) })
-    const { page } = await open(t, `${url}${OVERVIEW}`)
-    await page.getByRole('table', { name: 'Problems' }).waitFor()
-    t.match(await page.locator('body').textContent(), '<script>globalThis.attacked = 1</script>')
-    t.equal(await page.evaluate(ATTACKED), 0)
-    t.equal(await page.locator('main img, main iframe, main script').count(), 0)
-    const plain = await open(t, `${url}plain`)
-    t.match(
-      await plain.page.locator('main').textContent(),
-      '<script>globalThis.attacked = 1</script>',
-    )
-    t.equal(await plain.page.evaluate(ATTACKED), 0)
-    t.equal(await plain.page.locator('main img, main iframe, main script').count(), 0)
-    const html = await plain.page.content()
-    for (const hidden of '\u0007\u202e\u2028') t.notOk(html.includes(hidden), 'no hidden character')
   })
 
   await t.test('a page without TLS over a network says so', async (t) => {

@@ -93,7 +93,7 @@ function table<T>(
   })
   const left = Math.max(0, rows.length - ROWS_MAX) + omitted
   const note = rows.length === 0 ? 'None.' : left > 0 ? `${left} more are not shown.` : ''
-  return `<section class="table">
+  return `<section class="table" tabindex="0" aria-label="${caption}">
 <table>
 <caption>${caption}</caption>
 <thead><tr>${heads}</tr></thead>

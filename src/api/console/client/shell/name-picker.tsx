@@ -75,7 +75,9 @@ export function NamePicker(props: NamePickerProps) {
           onChange={({ currentTarget }) => setDraft({ ...draft, type: currentTarget.value })}
         >
           {types.map((one) => (
-            <option key={one}>{one}</option>
+            <option key={one} value={one}>
+              {printable(one)}
+            </option>
           ))}
         </select>
       </Field>

@@ -69,7 +69,9 @@ function Header({ status: { data } }: { readonly status: Polled<ServerStatus> })
   const more = zones.length - ZONES_SHOWN_MAX
   return (
     <header>
-      <strong class="product">Sextant{data === undefined ? '' : ` ${data.version}`}</strong>
+      <strong class="product">
+        Sextant{data === undefined ? '' : printable(` ${data.version}`)}
+      </strong>
       <span class="server">{window.location.host}</span>
       <span class="zones">
         {zones.slice(0, ZONES_SHOWN_MAX).join(', ')}

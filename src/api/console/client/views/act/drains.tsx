@@ -14,7 +14,11 @@ export function Drains({ list, choose }: DrainsProps) {
   const end = ({ id, selector, file }: AdminDrain) => {
     if (file === '') return 'by an annotation or a group'
     return (
-      <button type="button" aria-label={`End drain ${id}`} onClick={() => choose(selector)}>
+      <button
+        type="button"
+        aria-label={printable(`End drain ${id}`)}
+        onClick={() => choose(selector)}
+      >
         End…
       </button>
     )

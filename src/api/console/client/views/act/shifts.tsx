@@ -18,7 +18,7 @@ export function Shifts({ list, end, mayAct }: ShiftsProps) {
       <button
         type="button"
         disabled={!mayAct}
-        aria-label={`End shift ${shift.order.id}`}
+        aria-label={printable(`End shift ${shift.order.id}`)}
         onClick={() => end(shift)}
       >
         End
@@ -37,7 +37,7 @@ export function Shifts({ list, end, mayAct }: ShiftsProps) {
         columns={[
           { title: 'DNSRecord', cell: ({ record }) => printable(record) },
           { title: 'To', cell: ({ to }) => printable(to) },
-          { title: 'State', cell: ({ state }) => state },
+          { title: 'State', cell: ({ state }) => printable(state) },
           { title: 'Step', cell: ({ step, steps }) => `${step} of ${steps}`, isNumber: true },
           {
             title: 'Share',

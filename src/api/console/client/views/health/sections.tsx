@@ -88,7 +88,7 @@ function Members({ members, of }: MembersProps) {
       keyOf={({ site, peers }) => `${site} ${peers.join(' ')}`}
       columns={[
         { title: 'Site', cell: ({ site }) => printable(site) },
-        { title: 'State', cell: ({ state }) => state },
+        { title: 'State', cell: ({ state }) => printable(state) },
         { title: 'Last heard', cell: (one) => ageOf(one.ageSeconds, isSilent(one)) },
         { title: 'Nameservers', cell: ({ peers }) => printable(peers.join(', ')) || '-' },
         {
@@ -193,7 +193,7 @@ function Shifts({ shifts }: { readonly shifts: readonly ShiftReport[] }) {
       columns={[
         { title: 'Record', cell: recordsOf },
         { title: 'To', cell: ({ to }) => printable(to) },
-        { title: 'State', cell: ({ state }) => state },
+        { title: 'State', cell: ({ state }) => printable(state) },
         { title: 'Step', cell: ({ step, steps }) => `${step} of ${steps}` },
         {
           title: 'Share',

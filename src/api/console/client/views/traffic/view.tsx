@@ -101,7 +101,10 @@ function TopNames({ report }: { readonly report: TrafficReport }) {
           ),
         },
         { title: 'Type', cell: ({ type }) => printable(type) },
-        { title: 'Response code', cell: ({ rcode }) => (rcode === 'none' ? 'no reply' : rcode) },
+        {
+          title: 'Response code',
+          cell: ({ rcode }) => (rcode === 'none' ? 'no reply' : printable(rcode)),
+        },
         { title: 'Share', cell: ({ share }) => printPercent(share), isNumber: true },
       ]}
     />
