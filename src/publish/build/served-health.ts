@@ -95,13 +95,19 @@ function isSameServedHealth(a: ServedHealth, b: ServedHealth): boolean {
 function actorOf(key: string, before: ServedHealth, after: ServedHealth): EventActor {
   if (!isSameHealth(before.health, after.health)) return { kind: 'probe', name: key }
   if (!isSameDrains(before.drains, after.drains)) {
-    return { kind: 'drain', name: drainerOf(after.drains) || drainerOf(before.drains) || key }
+    const begun = drainerOf(before.drains, after.drains)
+    return { kind: 'drain', name: begun || drainerOf(after.drains, before.drains) || key }
   }
   return { kind: before.shift === after.shift ? 'slow-start' : 'shift', name: key }
 }
 
-/** Who drained the first drained target; '' = nothing is drained, or not known. */
-function drainerOf({ endpoints }: RecordDrains): string {
-  for (const drains of endpoints) for (const { actor } of drains.values()) return actor
+/** Who drained the first target that only `drained` has drained so; '' = no target is, or its author is not known. */
+function drainerOf(other: RecordDrains, drained: RecordDrains): string {
+  for (const [i, drains] of drained.endpoints.entries()) {
+    for (const [index, drain] of drains) {
+      const { selector, actor } = other.endpoints[i]?.get(index) ?? {}
+      if (selector?.text !== drain.selector.text || actor !== drain.actor) return drain.actor
+    }
+  }
   return ''
 }

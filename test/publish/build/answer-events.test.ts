@@ -44,6 +44,26 @@ t.test('endpoints have their targets, weights and geo codes', async (t) => {
   ])
 })
 
+t.test('an event of a drain names the author of the drain that began or ended', async (t) => {
+  const { log, records, health, flush } = stage()
+  const app = record(WEB)
+  records.apply([{ before: undefined, after: app }])
+  flush()
+  const [ops, team] = ['address:192.0.2.1 by=ops', 'address:192.0.2.2 by=team']
+  for (const [drains, name] of [
+    [[ops], 'ops'],
+    [[ops, team], 'team'],
+    [[team], 'ops'],
+    [[], 'team'],
+  ] as const) {
+    const { lastId } = log
+    health.drains = [...drains]
+    records.apply([{ before: app, after: app }])
+    flush()
+    t.match(log.after(lastId, 10), [{ actor: { kind: 'drain', name } }], drains.join(' and '))
+  }
+})
+
 t.test('the change of an address is an event of its probe', async (t) => {
   const { log, records, health, flush } = stage()
   const before = record(WEB)
