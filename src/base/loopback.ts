@@ -17,8 +17,3 @@ export function isLoopback(address: string): boolean {
   if (host === 'localhost' || host === '::1') return true
   return isIP(host) === 4 && host.startsWith('127.')
 }
-
-/** True if the address of a client, as a socket has it, is of this machine. */
-export function isLocalAddress(address: string): boolean {
-  return isLoopback(`${address.replace(/^::ffff:/, '')}:0`)
-}

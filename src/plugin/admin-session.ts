@@ -8,6 +8,4 @@ export interface AdminSession {
   readonly reason: string
   /** True if the server has tokens: one with the role `operate` allows acts. */
   readonly hasTokens: boolean
-  /** True if others on the network can read the requests: they are plain HTTP, from another machine. */
-  readonly isPlain: boolean
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { isLocalAddress, isLocalName } from '../../base/loopback.ts'
+import { isLocalName } from '../../base/loopback.ts'
 import type { AdminRole, AdminSite } from '../../plugin/admin.ts'
 import type { AdminSession } from '../../plugin/admin-session.ts'
 import type { ApiReply, ApiRequest } from './fastify-library.ts'
@@ -83,14 +83,12 @@ export function refuse({ status, detail }: Refusal, reply: ApiReply): never {
 export function sessionOf(site: AdminSite, request: ApiRequest): AdminSession {
   const own = roleOf(site, request.raw)
   const role = typeof own === 'string' ? own : 'view'
-  const { headers, socket } = request
-  const isLocal = isLocalAddress(socket.remoteAddress ?? '')
+  const { headers } = request
   return {
     role,
     mayAct: role === 'operate',
     reason: role === 'operate' ? '' : reasonOf(site, headers.authorization !== undefined),
     hasTokens: site.tokens !== undefined,
-    isPlain: site.certificate === undefined && !isLocal,
   }
 }
 

@@ -38,7 +38,6 @@ const SESSION = object({
   mayAct: FLAG,
   reason: { ...TEXT, description: 'why the client may not act; empty = it may' },
   hasTokens: FLAG,
-  isPlain: { ...FLAG, description: 'plain HTTP from another machine: others can read it' },
 })
 
 /** All operations: the server and the OpenAPI document have the same list. */

@@ -68,7 +68,7 @@ const CUT = 0.9
 const TIMELINE_OCTETS = 500
 const TRANSITION_OCTETS = 150
 
-/** States of which a later reason is another transition. */
+/** In these states, another reason is a transition of its own. */
 const DETAILED: readonly TimelineState[] = ['drained', 'partly down', 'shifted']
 
 class Timeline implements EndpointTimeline {

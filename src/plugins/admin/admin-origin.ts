@@ -2,7 +2,7 @@ export const ADMIN_PORT_DEFAULT = 9154
 
 /**
  * Returns the origin of an admin API, such as `https://192.0.2.53:9154`, for `HOST`, `HOST:PORT` or a URL; undefined =
- * it is none of these. HTTP without TLS is the default only for this machine.
+ * the text has another form. The default is HTTPS, and for this machine HTTP.
  */
 export function scanAdminOrigin(server: string): string | undefined {
   const isUrl = /^https?:\/\//.test(server)

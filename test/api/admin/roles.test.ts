@@ -162,7 +162,7 @@ t.test('a session says what is possible', async (t) => {
     const { port } = await open(t, site)
     return JSON.parse((await fetchLocal(port, { path: '/v1/session', headers })).body)
   }
-  const base = { hasTokens: true, isPlain: false }
+  const base = { hasTokens: true }
   t.strictSame(await session({}, {}), {
     ...{ ...base, role: 'operate', mayAct: true, reason: '', hasTokens: false },
   })

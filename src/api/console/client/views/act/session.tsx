@@ -5,12 +5,9 @@ import { TokenEntry } from '../../shell/token-entry.tsx'
 /** Says why the page may not act, and asks for a token. */
 export function Session({ session }: { readonly session: AdminSession | undefined }) {
   if (session === undefined) return null
-  const plain =
-    'The connection is plain HTTP from another machine: others on the network can read it.'
   const reason = session.mayAct ? '' : `This page can only preview: ${session.reason}.`
   return (
     <>
-      <Message kind="warning" text={session.isPlain ? plain : ''} />
       <Message kind="info" text={reason} />
       {!session.mayAct && (
         <TokenEntry
