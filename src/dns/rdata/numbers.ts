@@ -1,3 +1,4 @@
+import { algorithmOfName } from '../dnssec/algorithms.ts'
 import { printType, scanType } from '../iana/index.ts'
 import { scanTtl } from '../text/ttl.ts'
 import { expected, type RdataPart } from './part.ts'
@@ -54,26 +55,6 @@ export const seconds = (what: string): RdataPart =>
 /** A record type, by mnemonic. */
 export const typeCode: RdataPart = integer(2, 'a record type', printType, scanType)
 
-/** Mnemonics that text may use for DNSSEC algorithms (RFC 4034 section 2.2); always printed as numbers. */
-const algorithmOfName = new Map<string, number>([
-  ['RSAMD5', 1],
-  ['DH', 2],
-  ['DSA', 3],
-  ['RSASHA1', 5],
-  ['DSA-NSEC3-SHA1', 6],
-  ['RSASHA1-NSEC3-SHA1', 7],
-  ['RSASHA256', 8],
-  ['RSASHA512', 10],
-  ['ECC-GOST', 12],
-  ['ECDSAP256SHA256', 13],
-  ['ECDSAP384SHA384', 14],
-  ['ED25519', 15],
-  ['ED448', 16],
-  ['INDIRECT', 252],
-  ['PRIVATEDNS', 253],
-  ['PRIVATEOID', 254],
-])
-
 /** A number that text may write as one of the mnemonics in `valueOfName`; always printed as a number. */
 function named(octets: Width, what: string, valueOfName: ReadonlyMap<string, number>): RdataPart {
   const max = 256 ** octets - 1
@@ -81,7 +62,7 @@ function named(octets: Width, what: string, valueOfName: ReadonlyMap<string, num
   return integer(octets, what, String, scan)
 }
 
-/** A DNSSEC algorithm number. */
+/** A DNSSEC algorithm number (RFC 4034 section 2.2). */
 export const algorithm: RdataPart = named(1, 'a DNSSEC algorithm', algorithmOfName)
 
 /** The certificate type of CERT (RFC 4398 section 2.1). */

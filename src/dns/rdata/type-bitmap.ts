@@ -34,7 +34,7 @@ export const typeBitmap: RdataPart = {
       if (type === undefined) return expected('a record type', field)
       types.add(type)
     }
-    composeWindows(types, output)
+    composeTypes(types, output)
     return undefined
   },
 }
@@ -51,7 +51,8 @@ function typesOf(input: OctetReader): number[] {
   return types
 }
 
-function composeWindows(types: ReadonlySet<number>, output: OctetWriter): void {
+/** Writes the bitmap of a set of types. */
+export function composeTypes(types: ReadonlySet<number>, output: OctetWriter): void {
   const sorted = [...types].sort((a, b) => a - b)
   for (let i = 0; i < sorted.length; ) {
     const window = sorted[i]! >> 8
