@@ -7,6 +7,7 @@ import type { WrittenArena } from './compact.ts'
 import { COPY_VERSION } from './copy-captured.ts'
 import * as L from './layout.ts'
 import { NodeStore, type ZoneEntry } from './node-store.ts'
+import { isDirectory } from './signature-directory.ts'
 import { ZoneTable } from './zone-table.ts'
 
 /**
@@ -25,7 +26,7 @@ const A = 1
 const A_OCTETS = 4
 const AAAA = 28
 const AAAA_OCTETS = 16
-const { NSEC, NSEC3 } = RRType
+const { NSEC, NSEC3, RRSIG } = RRType
 /** Octets of NSEC3PARAM rdata before the salt, and with the longest one. */
 const NSEC3_SALT = 5
 const NSEC3PARAM_OCTETS_MAX = NSEC3_SALT + 255
@@ -184,12 +185,31 @@ class ArenaWalk {
   #isInChain(node: number, id: number, type: number): boolean {
     const words = this.#words
     if (!this.isNode(node) || words[node + L.NODE_KEY]! >>> 16 !== id) return false
-    const body = words[node + L.NODE_BODY]!
+    return this.#find(words[node + L.NODE_BODY]!, type) !== 0
+  }
+
+  /** Returns the RRset of a type in a body, or 0. */
+  #find(body: number, type: number): number {
+    const words = this.#words
     const end = body + L.BODY_RRSETS + (words[body + L.BODY_STATE]! >>> L.BODY_COUNT_SHIFT)
     for (let i = body + L.BODY_RRSETS; i < end; i++) {
-      if (words[words[i]! + L.RRSET_HEAD]! >>> 16 === type) return true
+      if (words[words[i]! + L.RRSET_HEAD]! >>> 16 === type) return words[i]!
     }
-    return false
+    return 0
+  }
+
+  /** Whether the signatures in a body of valid RRsets have no directory, or a valid one. */
+  #isDirectoryOf(body: number): boolean {
+    const words = this.#words
+    const rrset = this.#find(body, RRSIG)
+    const count = rrset === 0 ? 0 : words[rrset + L.RRSET_STEERING_COUNT]!
+    if (count === 0) return true
+    const signatures = words[rrset + L.RRSET_HEAD]! & 0xffff
+    const start = rrset + L.RRSET_REST + (signatures > L.TABLE_FREE_RDATA_MAX ? signatures : 0)
+    return isDirectory(words, start, count, signatures, (type) => {
+      const signed = this.#find(body, type)
+      return signed === 0 ? 0 : words[signed + L.RRSET_HEAD]! & 0xffff
+    })
   }
 
   #holds(offset: number, count: number): boolean {
@@ -221,7 +241,7 @@ class ArenaWalk {
       typeBefore = words[rrset + L.RRSET_HEAD]! >>> 16
       size += words[rrset + L.RRSET_WORDS]!
     }
-    return size
+    return this.#isDirectoryOf(body) ? size : 0
   }
 
   #areLabels(start: number, end: number): boolean {
@@ -245,7 +265,8 @@ class ArenaWalk {
     const steering = rrset + L.RRSET_REST + tableWords
     const isRoomy = L.RRSET_REST + tableWords + steeringCount <= size
     if (!isSized || !isRoomy) return false
-    const isSteered = steeringCount > 0
+    // The words of signatures are a directory, which is checked with the RRsets that they sign.
+    const isSteered = steeringCount > 0 && words[rrset + L.RRSET_HEAD]! >>> 16 !== RRSIG
     const { checkSteering } = this.#options
     if (isSteered && !checkSteering(words, steering, steeringCount, count)) return false
     return this.#isRdata(rrset, count, (steering + steeringCount) * 4, (rrset + size) * 4)

@@ -10,7 +10,7 @@ export interface RRsetData {
   readonly rdata: readonly Uint8Array[]
   /**
    * Encoded steering, opaque to the image: `steering/` writes it, a `Steerer` reads it. It names
-   * rdata by index. Absent = answers contain the whole set.
+   * rdata by index. Absent = answers contain the whole set. Of type RRSIG: the signature directory.
    */
   readonly steering?: Uint32Array | undefined
 }
