@@ -1,33 +1,18 @@
-import type { Clock } from '../../base/clock.ts'
 import { plural } from '../../base/plural.ts'
 import { runInSlices } from '../../base/slices.ts'
 import { type Guarded, guarding } from '../../base/telemetry/guard.ts'
-import type { Logger } from '../../base/telemetry/log.ts'
 import type { Timers } from '../../base/timers.ts'
-import { RRType } from '../../dns/iana/types.ts'
-import { isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
-import type { HealthView } from '../../health/health-table.ts'
-import type { LocalExporter } from '../../peering/local-exporter.ts'
+import { isSubdomain, nameKey } from '../../dns/name/name.ts'
 import { isLocalZone } from '../../records/local-zone.ts'
 import type { RecordChange, RecordSource, StoredRecord } from '../../records/record-source.ts'
 import type { ZoneOwnership } from '../../sources/zone-ownership.ts'
-import type { SteeringTable } from '../../steering/table.ts'
-import { DECLARED_NAME } from '../../zone/image/replacement.ts'
-import type { ZoneId } from '../../zone/image/types.ts'
-import type { ZoneImage } from '../../zone/image/writer.ts'
 import { logOut, noteAllDown } from '../build/all-down.ts'
-import type { AnswerEvents } from '../build/answer-events.ts'
-import type { RecordZone } from '../build/record-zone.ts'
-import type { RRsetSink } from '../build/record-zone-options.ts'
 import type { PublishOptions } from '../options.ts'
-import type { EndpointCounters } from './endpoint-counters.ts'
-import { ImageSink } from './image-sink.ts'
+import { type CommitParts, Commits } from './commits.ts'
 import { Leftovers } from './leftovers.ts'
-import type { OfferedVersions } from './offered-versions.ts'
-import type { SerialFile } from './serials/serial-file.ts'
-import type { ContentSerial, SerialIndex } from './serials/serial-index.ts'
-import { composeSoa, SOA_TTL_SECONDS } from './soa.ts'
-import { belongs, createRecordZone, mailboxOf, primaryOf } from './zone-content.ts'
+import { PublishedZone, type PublishedZoneParts } from './published-zone.ts'
+import type { ContentSerial } from './serials/serial-index.ts'
+import { belongs } from './zone-content.ts'
 
 /** A batch that takes longer than this is published in parts. */
 const HOLD_MS = 5000
@@ -44,43 +29,10 @@ const TRUST_MS = 1000
 /** Interval of the checks whether peers have reported all endpoints. */
 const RECHECK_MS = 1000
 
-export interface PublishedZonesParts {
-  readonly image: ZoneImage
-  readonly table: SteeringTable
-  readonly health: HealthView
-  readonly serials: SerialIndex
-  /** Where `transfer` finds the zones. */
-  readonly versions: OfferedVersions
-  /** Keeps the serials over a restart; undefined = they are not kept. */
-  readonly serialFile: SerialFile | undefined
-  /** Exports whole endpoints to other sites; undefined = nothing is exported. */
-  readonly exporter?: LocalExporter | undefined
-  /** Distinguishes the publisher from others with the same zone. Contains no white space. */
-  readonly place: string
-  readonly clock: Clock
+export interface PublishedZonesParts extends PublishedZoneParts, CommitParts {
   readonly timers: Timers
-  readonly log: Logger
-  /** Logs what changes answers. */
-  readonly events: AnswerEvents
   /** False: peers may have further endpoints of the record's host. Missing = there are no peers. */
   readonly isComplete?: ((recordKey: string) => boolean) | undefined
-  /** Undefined = endpoints are not counted. */
-  readonly counters?: EndpointCounters | undefined
-  /** Receives the duration of each commit that changed something. */
-  readonly onCommit: (seconds: number) => void
-}
-
-interface Zone {
-  readonly apex: Uint8Array
-  readonly key: string
-  readonly text: string
-  readonly id: ZoneId
-  readonly records: RecordZone
-  readonly mname: Uint8Array
-  readonly rname: Uint8Array
-  serial: number
-  /** Digest of the content that `serial` stands for; '' before the first commit. */
-  digest: string
 }
 
 /**
@@ -92,7 +44,8 @@ export class PublishedZones {
   readonly #options: PublishOptions
   readonly #parts: PublishedZonesParts
   readonly #leftovers: Leftovers
-  readonly #zones: readonly Zone[]
+  readonly #zones: readonly PublishedZone[]
+  readonly #commits: Commits
   #ownership: ZoneOwnership | undefined
   /** A zone inside one of ours was added or removed while changes had to wait. */
   #mustMove = false
@@ -118,10 +71,11 @@ export class PublishedZones {
     parts.image.beginReplacing()
     const apexes = new Map(options.zones.map((zone) => [nameKey(zone), zone]))
     this.#zones = [...apexes.values()].map((apex) => this.#createZone(apex))
+    this.#commits = new Commits(this.#zones, parts)
   }
 
   /** For metrics, explanations and the status. */
-  get zones(): readonly Pick<Zone, 'apex' | 'key' | 'text' | 'records' | 'serial'>[] {
+  get zones(): readonly Pick<PublishedZone, 'apex' | 'key' | 'text' | 'records' | 'serial'>[] {
     return this.#zones
   }
 
@@ -146,9 +100,7 @@ export class PublishedZones {
 
   /** For a snapshot. */
   get facts(): ContentSerial[] {
-    return this.#zones.map((zone) => {
-      return { zone: zone.text, digest: digestWithSoa(zone), serial: zone.serial }
-    })
+    return this.#zones.map(({ facts }) => facts)
   }
 
   /** RRsets that only the image has. They are kept while the source as a whole can't be trusted. */
@@ -175,10 +127,7 @@ export class PublishedZones {
     await runInSlices(this.#fill([...source.records()]), this.#parts.clock)
     this.#leftovers.collect()
     this.#dropLeftovers(source)
-    this.#putSerials()
-    await this.#parts.table.built()
-    this.#noteLoad()
-    this.#publish(startMs)
+    await this.#commits.commitFirst(startMs, () => this.#noteLoad())
     const stopDropping = this.#leftovers.count === 0 ? () => {} : this.#dropLater(source)
     this.#resume()
     this.#recheckConflicts()
@@ -303,7 +252,7 @@ export class PublishedZones {
   }
 
   /** Returns the changes of records that the zone has or gets. */
-  #changesOf(zone: Zone, changes: readonly RecordChange[]): RecordChange[] {
+  #changesOf(zone: PublishedZone, changes: readonly RecordChange[]): RecordChange[] {
     const mine: RecordChange[] = []
     for (const change of changes) {
       const isOld = change.before !== undefined && zone.records.has(change.before)
@@ -328,30 +277,15 @@ export class PublishedZones {
     this.#take([...this.#source!.records()].map((record) => ({ before: record, after: record })))
   }
 
-  /**
-   * Sets new serials where content changed, then publishes once for all zones. It publishes at
-   * once, unless the content has geo codes that the GEO classes do not know yet.
-   */
+  /** New changes wait if the commit waits for the GEO classes: they may have other unknown codes. */
   #commit(startMs: number): void {
-    const { image, table, events } = this.#parts
-    const isChanged = this.#putSerials()
-    // Changes that cancel each other out leave the content unchanged, but the image unpublished.
-    events.flushStates()
-    if (!isChanged && image.isPublished) return
-    const built = table.built()
-    if (built === undefined) this.#publish(startMs)
-    else void this.#publishOnce(built, startMs)
+    const published = this.#commits.commit(startMs)
+    if (published !== undefined) void this.#resumeAfter(published)
   }
 
-  /**
-   * Publishes once `built` resolves. New changes wait: they may have other unknown codes, and would
-   * be published with this one.
-   */
-  async #publishOnce(built: Promise<void>, startMs: number): Promise<void> {
+  async #resumeAfter(published: Promise<void>): Promise<void> {
     this.#waiting ??= new Map()
-    // The error was logged. Clients get the answers that do not depend on the location.
-    await built.catch(() => {})
-    this.#publish(startMs)
+    await published
     this.#resume()
   }
 
@@ -365,50 +299,9 @@ export class PublishedZones {
     if (this.#mustMove && this.#waiting === undefined) this.#moveAll()
   }
 
-  #publish(startMs: number): void {
-    const { image, clock, onCommit, versions, events, counters } = this.#parts
-    image.publish()
-    counters?.published()
-    events.flush((zone) => this.#zones.find(({ text }) => text === zone)?.serial ?? 0)
-    versions.offer(this.#zones)
-    onCommit((clock.monotonic() - startMs) / 1000)
-  }
-
-  /** Returns false if nothing changed. */
-  #putSerials(): boolean {
-    const { image, serials, serialFile, place, clock } = this.#parts
-    const changed: string[] = []
-    for (const zone of this.#zones) {
-      const digest = this.#digestOf(zone)
-      if (digest === zone.digest) continue
-      zone.digest = digest
-      if (changed.length === 0) serialFile?.catchUp()
-      const content = { zone: zone.text, place, digest: digestWithSoa(zone) }
-      zone.serial = serials.serialFor(content, clock.now())
-      changed.push(zone.text)
-      const soa = composeSoa(zone.mname, zone.rname, zone.serial)
-      const set = { type: RRType.SOA, ttlSeconds: SOA_TTL_SECONDS, rdata: [soa] }
-      image.putRRset(zone.id, zone.apex, set)
-    }
-    if (changed.length > 0) serialFile?.save(changed)
-    return changed.length > 0
-  }
-
-  #digestOf({ id, records }: Zone): string {
-    const count = this.#leftovers.countOf(id)
-    return count === 0 ? records.digest : `${records.digest}+${count}`
-  }
-
-  #createZone(apex: Uint8Array): Zone {
-    const { image, log, exporter, health, events, isComplete = () => true } = this.#parts
-    const id = image.findZone(apex) ?? image.addZone(apex)
-    const text = printName(apex)
-    const mname = primaryOf(apex, this.#options)
-    const sink = this.#sinkOf(id, apex)
-    const records = createRecordZone(apex, this.#options, {
-      ...{ sink, health, exporter },
-      onChange: (change) => events.note(text, change),
-      onStates: (change) => events.noteStates(text, change),
+  #createZone(apex: Uint8Array): PublishedZone {
+    const { log, isComplete = () => true } = this.#parts
+    return new PublishedZone(apex, this.#options, this.#parts, this.#leftovers, {
       onConflict: (conflict) => {
         const rest = (): void =>
           log.warning('and more conflicts of records', 'record-conflict-more')
@@ -424,33 +317,6 @@ export class PublishedZones {
         )
       },
     })
-    const rname = mailboxOf(apex, this.#options, (warning) => log.warning(warning, 'zone-warning'))
-    return { apex, key: nameKey(apex), text, id, records, mname, rname, serial: 0, digest: '' }
-  }
-
-  #sinkOf(zone: ZoneId, apex: Uint8Array): RRsetSink {
-    const { image, table, versions, counters } = this.#parts
-    // In the gateway-local form, answers are data for peers.
-    const isCounted = counters !== undefined && !isLocalZone(apex)
-    const counted = isCounted ? { counters, zone: printName(apex) } : undefined
-    const sink = new ImageSink(image, zone, table, counted)
-    return {
-      put: (owner, set) => {
-        sink.put(owner, set)
-        versions.note(zone, owner, set.type)
-        this.#leftovers.settle({ zone, owner, type: set.type })
-      },
-      rename: (owner, set) => sink.rename(owner, set),
-      remove: (owner, type) => {
-        sink.remove(owner, type)
-        versions.note(zone, owner, type)
-        this.#leftovers.settle({ zone, owner, type })
-      },
-      declare: (owner, isDeclared) => {
-        sink.declare(owner, isDeclared)
-        this.#leftovers.settle({ zone, owner, type: DECLARED_NAME })
-      },
-    }
   }
 
   /** Logs up to LOGGED_MAX lines about one batch of changes, then once that there are more. */
@@ -491,9 +357,4 @@ function mergeChange(changes: Map<string, RecordChange>, change: RecordChange): 
   const { key } = (change.before ?? change.after)!
   const earlier = changes.get(key) ?? change
   changes.set(key, { before: earlier.before, after: change.after })
-}
-
-/** Returns a digest of everything that is served of a zone except the serial. */
-function digestWithSoa({ digest, mname, rname }: Pick<Zone, 'digest' | 'mname' | 'rname'>): string {
-  return `${digest}/${printName(mname)}/${printName(rname)}`
 }
