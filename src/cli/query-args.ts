@@ -20,6 +20,7 @@ export interface QueryArgs {
   readonly dnssecOk: boolean
   readonly recurse: boolean
   readonly nsid: boolean
+  readonly zoneVersion: boolean
   /** Print rdata only. */
   readonly short: boolean
   readonly subnet: Cidr | undefined
@@ -55,6 +56,7 @@ export const QUERY: CommandArgs = {
     +dnssec, +do | off | set the DO bit
     +recurse, +rec | on | set the RD bit
     +nsid | off | request the name server identifier
+    +zoneversion | off | request the serial of the zone (RFC 9660)
     +short | off | print only the data of the answers
     +subnet CIDR | | send EDNS Client Subnet; a single address means /32 or /128, and 0 means 0.0.0.0/0
     +time, +timeout N | ${DEFAULTS.timeoutSeconds} | seconds for each try, 1 to 60
@@ -66,12 +68,14 @@ export const QUERY: CommandArgs = {
   ],
 }
 
+type Switch = 'tcp' | 'dnssecOk' | 'recurse' | 'nsid' | 'zoneVersion' | 'short'
 /** Options that are on with `+x` and off with `+nox`, each with the field that it sets. */
-const SWITCHES: Readonly<Record<string, 'tcp' | 'dnssecOk' | 'recurse' | 'nsid' | 'short'>> = {
+const SWITCHES: Readonly<Record<string, Switch>> = {
   '+tcp': 'tcp',
   '+dnssec': 'dnssecOk',
   '+recurse': 'recurse',
   '+nsid': 'nsid',
+  '+zoneversion': 'zoneVersion',
   '+short': 'short',
 }
 /** Reads the value of an option into a draft. Returns a string if it is invalid: the reason. */
@@ -250,6 +254,7 @@ function complete(draft: Draft): QueryArgs | string {
     dnssecOk: false,
     recurse: true,
     nsid: false,
+    zoneVersion: false,
     short: false,
     subnet: undefined,
     key: undefined,

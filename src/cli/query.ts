@@ -107,6 +107,7 @@ async function askServer(
 function composeQuery(args: QueryArgs): Omit<Message, 'id'> {
   const options: EdnsOption[] = []
   if (args.nsid) options.push({ code: OptionCode.NSID, data: new Uint8Array(0) })
+  if (args.zoneVersion) options.push({ code: OptionCode.ZONEVERSION, data: new Uint8Array(0) })
   if (args.subnet !== undefined) {
     options.push({ code: OptionCode.ECS, data: composeClientSubnet(args.subnet) })
   }

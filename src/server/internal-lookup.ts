@@ -94,6 +94,7 @@ function copyEdns(to: Query, from: Query): void {
   to.payloadOctets = from.payloadOctets
   to.dnssecOk = from.dnssecOk
   to.nsidRequested = from.nsidRequested
+  to.zoneVersionRequested = from.zoneVersionRequested
   to.cookieOffset = from.cookieOffset
   to.cookieOctets = from.cookieOctets
   to.hasEcs = from.hasEcs

@@ -257,6 +257,7 @@ export class Server implements ServerView {
   #answerDirectly({ query, response }: Transaction): boolean {
     const { answers, zone, zoneLabel, hasAllBelow, source } = this.#memo
     const { denies, name } = source!
+    if (query.zoneVersionRequested) return false
     if (!answers!.answer(query, response, zone, zoneLabel, hasAllBelow, denies)) return false
     response.answeredBy = name
     return true
@@ -407,6 +408,7 @@ function truncate({ query, response }: Transaction): void {
   response.truncated = true
   response.scopeBits = 0
   response.nsid = null
+  response.zoneLabels = -1
   response.edeCode = -1
   response.forceEdns = false
   // A client without a server cookie gets one over TCP.
@@ -422,4 +424,5 @@ function clearForError(tx: Transaction, rcode: number): void {
   response.authenticData = false
   response.truncated = false
   response.scopeBits = 0
+  response.zoneLabels = -1
 }

@@ -16,6 +16,10 @@ const { OptionCode } = options
 const OPT_OCTETS = 11
 const OPTION_HEADER_OCTETS = 4
 const CLIENT_COOKIE_OCTETS = 8
+/** Labels of the zone, kind of version, serial (RFC 9660 section 2). */
+const ZONE_VERSION_OCTETS = 6
+/** The kind of version: the serial of the SOA. */
+const SOA_SERIAL = 0
 
 /** True if the reply gets an OPT record: the query had one (RFC 6891 section 7), or `forceEdns` is set. */
 function hasOpt(query: Query, response: Response): boolean {
@@ -24,7 +28,7 @@ function hasOpt(query: Query, response: Response): boolean {
 
 /**
  * Returns the minimum of octets of the OPT record: with the client subnet, the cookie and the
- * keepalive timeout. NSID and extended error are added only if they fit. 0 = no OPT. The result is
+ * keepalive timeout. NSID, zone version and extended error are added only if they fit. 0 = no OPT. The result is
  * at most 80, so the record always fits after a question.
  */
 export function optOctets(query: Query, response: Response): number {
@@ -38,13 +42,14 @@ export function optOctets(query: Query, response: Response): number {
   return octets
 }
 
-/** Returns the same as `optOctets`, with NSID and extended error. */
+/** Returns the same as `optOctets`, with the options that are left out if they do not fit. */
 export function wholeOptOctets(query: Query, response: Response): number {
   let octets = optOctets(query, response)
   if (octets === 0) return 0
   if (response.nsid !== null && query.nsidRequested) {
     octets += OPTION_HEADER_OCTETS + response.nsid.length
   }
+  if (zoneVersionGoesOut(query, response)) octets += OPTION_HEADER_OCTETS + ZONE_VERSION_OCTETS
   if (response.edeCode >= 0) octets += OPTION_HEADER_OCTETS + 2 + response.edeText.length
   return octets
 }
@@ -67,6 +72,7 @@ export function composeOpt(query: Query, response: Response, start: number, end:
     at += 2
   }
   if (query.nsidRequested && response.nsid !== null) at = composeNsid(response.nsid, at, end)
+  if (zoneVersionGoesOut(query, response)) at = composeZoneVersion(response, at, end)
   if (response.edeCode >= 0) at = composeEde(response, at, end)
   packetView.setInt16(start + 9, at - start - OPT_OCTETS)
   return at
@@ -126,6 +132,18 @@ function composeNsid(nsid: Uint8Array, start: number, end: number): number {
   const at = composeOptionHeader(OptionCode.NSID, nsid.length, start)
   putOctets(nsid, 0, nsid.length, at)
   return at + nsid.length
+}
+
+function zoneVersionGoesOut(query: Query, response: Response): boolean {
+  return query.zoneVersionRequested && response.zoneLabels >= 0
+}
+
+function composeZoneVersion(response: Response, start: number, end: number): number {
+  if (start + OPTION_HEADER_OCTETS + ZONE_VERSION_OCTETS > end) return start
+  const at = composeOptionHeader(OptionCode.ZONEVERSION, ZONE_VERSION_OCTETS, start)
+  packetView.setInt16(at, (response.zoneLabels << 8) | SOA_SERIAL)
+  packetView.setInt32(at + 2, response.zoneSerial)
+  return at + ZONE_VERSION_OCTETS
 }
 
 /**

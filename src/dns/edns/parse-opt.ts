@@ -55,6 +55,10 @@ function parseOptions(query: Query, packet: number, start: number, end: number):
       // Only replies may have a timeout: RFC 7828 section 3.2.1.
       if (octets !== 0) return false
       query.keepaliveRequested = true
+    } else if (code === OptionCode.ZONEVERSION) {
+      // Only replies may have a version: RFC 9660 section 3.1.
+      if (octets !== 0) return false
+      query.zoneVersionRequested = true
     }
     at += octets
   }

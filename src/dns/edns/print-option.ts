@@ -1,4 +1,7 @@
+import { plural } from '../../base/plural.ts'
 import { EdeCode, OptionCode } from '../iana/index.ts'
+import { printName } from '../name/name.ts'
+import { parseName } from '../name/parse-name.ts'
 import { parseClientSubnet, printClientSubnet } from './client-subnet.ts'
 
 /** Words of RFC 8914 that are printed in capitals. */
@@ -32,6 +35,14 @@ export function printOption(code: number, data: Uint8Array): string {
   if (code === OptionCode.PADDING) return `PAD: (${data.length} bytes)`
   if (code === OptionCode.KEEPALIVE && data.length === 2) {
     return `TCP KEEPALIVE: ${(((data[0]! << 8) | data[1]!) / 10).toFixed(1)} secs`
+  }
+  if (code === OptionCode.REPORT_CHANNEL) {
+    const agent = parseName(data, 0, data.length)
+    if (agent?.end === data.length) return `REPORT-CHANNEL: ${printName(agent.name)}`
+  }
+  if (code === OptionCode.ZONEVERSION && data.length === 6 && data[1] === 0) {
+    const serial = Buffer.from(data).readUInt32BE(2)
+    return `ZONEVERSION: SOA-SERIAL ${serial}, zone of ${plural(data[0]!, 'label')}`
   }
   return data.length === 0 ? `OPT=${code}` : `OPT=${code}: ${printDump(data)}`
 }

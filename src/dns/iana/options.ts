@@ -12,6 +12,8 @@ export const OptionCode = {
   CHAIN: 13,
   KEYTAG: 14,
   EDE: 15,
+  REPORT_CHANNEL: 18,
+  ZONEVERSION: 19,
 } as const
 
 /** Extended DNS error codes (RFC 8914 section 4). */

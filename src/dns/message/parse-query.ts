@@ -88,6 +88,7 @@ function resetEdns(query: Query): void {
   query.payloadOctets = 0
   query.dnssecOk = false
   query.nsidRequested = false
+  query.zoneVersionRequested = false
   query.cookieOffset = 0
   query.cookieOctets = 0
   query.hasEcs = false

@@ -69,6 +69,7 @@ export class Query {
   payloadOctets = 0
   dnssecOk = false
   nsidRequested = false
+  zoneVersionRequested = false
   /** COOKIE option data in `packet`: 0 octets if absent, else 8 or 16..40 (RFC 7873 section 4). */
   cookieOffset = 0
   cookieOctets = 0

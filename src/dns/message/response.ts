@@ -71,6 +71,10 @@ export class Response {
   isSteered = false
   /** NSID to return if the client requests it (RFC 5001); null = none configured. */
   nsid: Uint8Array | null = null
+  /** Labels of the zone that `zoneSerial` is the version of (RFC 9660), without the root; -1 = none is known. */
+  zoneLabels = -1
+  /** Serial of its SOA. */
+  zoneSerial = 0
   /** Extended error (RFC 8914): info code, or -1 for none; extra text as UTF-8. */
   edeCode = -1
   edeText: Uint8Array = NO_BYTES
@@ -116,6 +120,7 @@ export class Response {
     this.isSearched = false
     this.edeCode = -1
     this.error = ''
+    this.zoneLabels = -1
   }
 
   /** Moves a direct answer to the records. It must be the only answer. */
@@ -140,6 +145,7 @@ export class Response {
     this.isSteered = false
     this.isSearched = false
     this.nsid = null
+    this.zoneLabels = -1
     this.edeCode = -1
     this.edeText = NO_BYTES
     this.payloadOctets = PAYLOAD_OCTETS_DEFAULT

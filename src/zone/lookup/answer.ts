@@ -18,6 +18,7 @@ import { Match, NameFinder } from './name-finder.ts'
 import { RRsetAdder } from './rrset-adder.ts'
 import { scratch } from './scratch.ts'
 import type { Steerer } from './steerer.ts'
+import { noteVersion } from './zone-version.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { Section } = sections
@@ -148,6 +149,9 @@ export class ZoneAnswerer {
     this.#firstZone = this.#zone
     this.#firstZoneLabel = this.#zoneLabel
     response.authoritative = true
+    if (query.zoneVersionRequested) {
+      noteVersion(this.reader, this.#zone, query.labelCount - this.#zoneLabel, response)
+    }
     for (;;) {
       const step =
         response.direct.aliasCount > 0

@@ -173,6 +173,14 @@ t.test('EDNS in replies', async (t) => {
       want: { 3: '68657265' },
     },
     { name: 'no NSID if not asked', edns: {}, set: { nsid }, want: {} },
+    {
+      name: 'the version of a zone if asked',
+      edns: { options: [[19, new Uint8Array(0)]] },
+      set: { zoneLabels: 2, zoneSerial: 0xfedcba98 },
+      want: { 19: '0200fedcba98' },
+    },
+    { name: 'no version if not asked', edns: {}, set: { zoneLabels: 2 }, want: {} },
+    { name: 'no version if none is known', edns: { options: [[19, new Uint8Array(0)]] }, want: {} },
     { name: 'no NSID if there is none', edns: { options: [[3, new Uint8Array(0)]] }, want: {} },
     {
       name: 'ECS with scope 0 by default',

@@ -249,6 +249,8 @@ t.test('EDNS options', async (t) => {
       ],
       ok: true,
     },
+    { name: 'a request for the version of the zone', options: [[19, zeros(0)]], ok: true },
+    { name: 'such a request with a version', options: [[19, zeros(6)]], ok: false },
     { name: 'a keepalive request', options: [[11, zeros(0)]], ok: true },
     { name: 'a keepalive request with a timeout', options: [[11, zeros(2)]], ok: false },
     { name: 'an unknown option', options: [[65001, zeros(100)]], ok: true },
@@ -331,10 +333,12 @@ t.test('no field of an earlier query remains', async (t) => {
         [8, bytes(0, 1, 8, 0, 10)],
         [10, new Uint8Array(8)],
         [11, bytes()],
+        [19, bytes()],
       ],
     },
   })
   parseQuery(query, rich, rich.length)
+  t.ok(query.zoneVersionRequested)
   const plain = wireQuery({ name: 'a' })
   parseQuery(query, plain, plain.length)
   t.match(query, {
@@ -342,6 +346,7 @@ t.test('no field of an earlier query remains', async (t) => {
     payloadOctets: 0,
     dnssecOk: false,
     nsidRequested: false,
+    zoneVersionRequested: false,
     cookieOctets: 0,
     hasEcs: false,
     ecsFamily: 0,
