@@ -19,7 +19,7 @@ const page = join(root, 'docs/reference/directives.md')
 /** The first sentence under `## Name`, without the name itself. */
 function headline(markdown) {
   const paragraph = /^## Name\s+([\s\S]*?)\n\s*\n/m.exec(`${markdown}\n\n`)?.[1] ?? ''
-  return paragraph.replace(/\s+/g, ' ').replace(/^[*_`]*\w+[*_`]*\s+(?:-|–|—)\s+/, '')
+  return paragraph.replace(/\s+/g, ' ').replace(/^[*_`]*[\w-]+[*_`]*\s+(?:-|–|—)\s+/, '')
 }
 
 function rowOf(name) {

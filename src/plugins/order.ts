@@ -4,7 +4,7 @@ import type { Directive, LoadDirectives } from '../plugin/directive.ts'
 /**
  * Every directive that a Corefile may contain, in the order of the chain: CoreDNS's plugin.cfg,
  * with `kuadrant` in the same place as in Kuadrant's builds of CoreDNS, `ocp_dnsnameresolver` as in
- * OpenShift's, `admin` above all that publish zones, `k8s_cache` beside `cache`, `xdp` beside
+ * OpenShift's, `admin` above all that publish zones, `k8s_cache` beside `cache`, `error-report` beside `nsid`, `xdp` beside
  * `multisocket`, and `egress` above all that change or cache answers. A plugin sees the effects of those below it.
  */
 export const DIRECTIVE_NAMES: readonly string[] = [
@@ -23,6 +23,7 @@ export const DIRECTIVE_NAMES: readonly string[] = [
   'reload',
   'plugin',
   'nsid',
+  'error-report',
   'bufsize',
   'bind',
   'debug',
@@ -99,6 +100,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   reload: async () => (await import('./reload/setup.ts')).reload,
   plugin: async () => (await import('./plugin/setup.ts')).declaringBeside(DIRECTIVE_NAMES),
   nsid: async () => (await import('./nsid/setup.ts')).nsid,
+  'error-report': async () => (await import('./error-report/setup.ts')).errorReport,
   bufsize: async () => (await import('./bufsize/setup.ts')).bufsize,
   bind: async () => (await import('./bind/setup.ts')).bind,
   debug: async () => (await import('./debug/setup.ts')).debug,

@@ -408,6 +408,7 @@ function truncate({ query, response }: Transaction): void {
   response.truncated = true
   response.scopeBits = 0
   response.nsid = null
+  response.reportAgent = null
   response.zoneLabels = -1
   response.edeCode = -1
   response.forceEdns = false

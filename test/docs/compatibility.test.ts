@@ -6,7 +6,7 @@ import { root } from '../support/server.ts'
 
 const PAGE = 'docs/reference/compatibility.md'
 const ROW =
-  /^\| (?:\[(\w+)\]\(\S+\/plugins\/(\w+)\/README\.md\)|(\w+)) \| (supported|differs|not supported)(?:: [^|]+)? \|/gm
+  /^\| (?:\[([\w-]+)\]\(\S+\/plugins\/([\w-]+)\/README\.md\)|(\w+)) \| (supported|differs|not supported)(?:: [^|]+)? \|/gm
 
 /** Directives that another one's page describes. */
 const PAGES: ReadonlyMap<string, string> = new Map([['ocp_dnsnameresolver', 'egressfirewall']])

@@ -16,7 +16,7 @@ t.test(
   async (t) => {
     const page = readFileSync(join(root, 'docs/reference/directives.md'), 'utf8')
     const rows = [
-      ...page.matchAll(/^\| \[(\w+)\]\(\S+\/plugins\/(\w+)\/README\.md\) \| (.+\.) \|$/gm),
+      ...page.matchAll(/^\| \[([\w-]+)\]\(\S+\/plugins\/([\w-]+)\/README\.md\) \| (.+\.) \|$/gm),
     ]
     const folders = readdirSync(PLUGINS, { withFileTypes: true }).filter((e) => e.isDirectory())
     t.strictSame(

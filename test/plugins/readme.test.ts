@@ -14,7 +14,7 @@ const plugins = join(root, 'src/plugins')
 const SECTIONS = ['Name', 'Description', 'Syntax', 'Examples']
 
 /** `*acl* - what it does.`; the formatter writes underscores. */
-const NAME_LINE = /^## Name\n\n[*_](\w+)[*_] - \S/m
+const NAME_LINE = /^## Name\n\n[*_]([\w-]+)[*_] - \S/m
 
 const folders = readdirSync(plugins, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())

@@ -28,7 +28,7 @@ function hasOpt(query: Query, response: Response): boolean {
 
 /**
  * Returns the minimum of octets of the OPT record: with the client subnet, the cookie and the
- * keepalive timeout. NSID, zone version and extended error are added only if they fit. 0 = no OPT. The result is
+ * keepalive timeout. The other options are added only if they fit. 0 = no OPT. The result is
  * at most 80, so the record always fits after a question.
  */
 export function optOctets(query: Query, response: Response): number {
@@ -49,6 +49,7 @@ export function wholeOptOctets(query: Query, response: Response): number {
   if (response.nsid !== null && query.nsidRequested) {
     octets += OPTION_HEADER_OCTETS + response.nsid.length
   }
+  if (response.reportAgent !== null) octets += OPTION_HEADER_OCTETS + response.reportAgent.length
   if (zoneVersionGoesOut(query, response)) octets += OPTION_HEADER_OCTETS + ZONE_VERSION_OCTETS
   if (response.edeCode >= 0) octets += OPTION_HEADER_OCTETS + 2 + response.edeText.length
   return octets
@@ -71,7 +72,12 @@ export function composeOpt(query: Query, response: Response, start: number, end:
     packetView.setInt16(at, response.keepaliveDeciseconds)
     at += 2
   }
-  if (query.nsidRequested && response.nsid !== null) at = composeNsid(response.nsid, at, end)
+  if (query.nsidRequested && response.nsid !== null) {
+    at = composeOctets(OptionCode.NSID, response.nsid, at, end)
+  }
+  if (response.reportAgent !== null) {
+    at = composeOctets(OptionCode.REPORT_CHANNEL, response.reportAgent, at, end)
+  }
   if (zoneVersionGoesOut(query, response)) at = composeZoneVersion(response, at, end)
   if (response.edeCode >= 0) at = composeEde(response, at, end)
   packetView.setInt16(start + 9, at - start - OPT_OCTETS)
@@ -127,11 +133,12 @@ function keepaliveGoesOut(query: Query, response: Response): boolean {
   )
 }
 
-function composeNsid(nsid: Uint8Array, start: number, end: number): number {
-  if (start + OPTION_HEADER_OCTETS + nsid.length > end) return start
-  const at = composeOptionHeader(OptionCode.NSID, nsid.length, start)
-  putOctets(nsid, 0, nsid.length, at)
-  return at + nsid.length
+/** Writes an option if it fits. */
+function composeOctets(code: number, data: Uint8Array, start: number, end: number): number {
+  if (start + OPTION_HEADER_OCTETS + data.length > end) return start
+  const at = composeOptionHeader(code, data.length, start)
+  putOctets(data, 0, data.length, at)
+  return at + data.length
 }
 
 function zoneVersionGoesOut(query: Query, response: Response): boolean {

@@ -71,6 +71,8 @@ export class Response {
   isSteered = false
   /** NSID to return if the client requests it (RFC 5001); null = none configured. */
   nsid: Uint8Array | null = null
+  /** Agent that wants reports of errors (RFC 9567), a wire name; null = none. */
+  reportAgent: Uint8Array | null = null
   /** Labels of the zone that `zoneSerial` is the version of (RFC 9660), without the root; -1 = none is known. */
   zoneLabels = -1
   /** Serial of its SOA. */
@@ -145,6 +147,7 @@ export class Response {
     this.isSteered = false
     this.isSearched = false
     this.nsid = null
+    this.reportAgent = null
     this.zoneLabels = -1
     this.edeCode = -1
     this.edeText = NO_BYTES

@@ -179,6 +179,12 @@ t.test('EDNS in replies', async (t) => {
       set: { zoneLabels: 2, zoneSerial: 0xfedcba98 },
       want: { 19: '0200fedcba98' },
     },
+    {
+      name: 'the agent for reports of errors, asked or not',
+      edns: {},
+      set: { reportAgent: wireName('er.example') },
+      want: { 18: '026572076578616d706c6500' },
+    },
     { name: 'no version if not asked', edns: {}, set: { zoneLabels: 2 }, want: {} },
     { name: 'no version if none is known', edns: { options: [[19, new Uint8Array(0)]] }, want: {} },
     { name: 'no NSID if there is none', edns: { options: [[3, new Uint8Array(0)]] }, want: {} },
