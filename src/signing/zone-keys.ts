@@ -52,4 +52,9 @@ export interface KeySource {
   find(zone: Uint8Array): ZoneKeys | undefined
   /** Calls `listener` with each zone whose keys change, until the returned function is called. */
   subscribe(listener: (zone: Uint8Array) => void): () => void
+  /**
+   * Notes that a version of the zone is served in which these keys, the object from `find`, signed everything. The steps
+   * of a roll wait for it. `ttlSecondsMax`: greatest TTL of the zone, the one of negative answers included.
+   */
+  notePublished(zone: Uint8Array, keys: ZoneKeys, ttlSecondsMax: number): void
 }
