@@ -1,9 +1,9 @@
 // User CPU per query of each shape of query, beside other builds and other servers.
 //   npm run build && node bench/shapes.mjs [rounds] [seconds] [--base ROOT] [--peers gdnsd,Knot]
-//     [--shapes plain,chain] [--clients 200] [--outstanding 200]
+//     [--shapes plain,chain|dnssec] [--clients 200] [--outstanding 200]
 // ROOT: another checkout with its `dist`, named `base` in the table. Every server has one UDP thread. Within each round,
 // the servers are loaded in turn with each shape, so a busy machine slows all of them; a ratio is the median of the
-// rounds' ratios.
+// rounds' ratios. `dnssec`: the shapes of signed zones; needs dnssec-signzone. Then a second table has ratios of rates.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -17,37 +17,46 @@ import { freePort } from './peers/ports.mjs'
 import { commandOf, cpuUs, startProcess } from './peers/server-process.mjs'
 import { gdnsd } from './shapes/gdnsd.mjs'
 import { knot } from './shapes/knot.mjs'
+import { nsd } from './shapes/nsd.mjs'
 import { sextant } from './shapes/sextant.mjs'
-import { SHAPES } from './shapes/shapes.mjs'
+import { DNSSEC_SHAPES, SHAPES } from './shapes/shapes.mjs'
+import { signZones } from './shapes/signed-zones.mjs'
 
 const START_LIMIT_MS = 30_000
 /** A query path is compiled after some ten thousand queries. */
 const WARM_QUERIES = 200_000
+
+const UNSIGNED = Object.keys(SHAPES).filter((name) => !DNSSEC_SHAPES.includes(name))
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     base: { type: 'string' },
     peers: { type: 'string', default: 'gdnsd,Knot' },
-    shapes: { type: 'string', default: Object.keys(SHAPES).join() },
+    shapes: { type: 'string', default: UNSIGNED.join() },
     clients: { type: 'string', default: '200' },
     outstanding: { type: 'string', default: '200' },
   },
 })
 const rounds = Number(positionals[0] ?? 5)
 const seconds = Number(positionals[1] ?? 1)
+const shapes = options.shapes === 'dnssec' ? DNSSEC_SHAPES : options.shapes.split(',')
 
 const directory = mkdtempSync(join(tmpdir(), 'sextant-shapes-'))
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
 const mmdb = join(directory, 'country.mmdb')
 writeFileSync(mmdb, composeMmdb())
 
+const signedZones = shapes.some((name) => DNSSEC_SHAPES.includes(name))
+  ? signZones(join(directory, 'zones'))
+  : []
+
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 const wanted = options.peers.split(',')
 const peers = [
   sextant('Sextant', root),
   ...(options.base === undefined ? [] : [sextant('base', resolve(options.base))]),
-  ...[gdnsd, knot].filter(({ name }) => wanted.includes(name)),
+  ...[gdnsd, knot, nsd].filter(({ name }) => wanted.includes(name)),
 ]
 
 async function start(peer) {
@@ -56,7 +65,8 @@ async function start(peer) {
   const folder = join(directory, peer.name)
   mkdirSync(folder, { recursive: true })
   const port = await freePort()
-  const server = startProcess(peer.name, command, peer.prepare({ directory: folder, port, mmdb }))
+  const args = peer.prepare({ directory: folder, port, mmdb, signedZones })
+  const server = startProcess(peer.name, command, args)
   const row = { peer, server, port }
   const end = Date.now() + START_LIMIT_MS
   for (;;) {
@@ -76,7 +86,8 @@ async function measure({ server, port }, shape, duration) {
   const { completed, qps } = await saturate(target, duration)
   const after = cpuUs(server.pid)
   if (completed === 0) throw new Error(`${server.name} answered no query`)
-  return { completed, qps, us: (after.user - before.user) / completed }
+  const us = (after.user - before.user) / completed
+  return { completed, qps, us, cpu: us + (after.system - before.system) / completed }
 }
 
 /** Compilers and caches get warm outside the figures. */
@@ -102,7 +113,7 @@ console.log(
     .join('')}`,
 )
 console.log(`|---|${'---:|'.repeat(names.length * 2 - 1)}`)
-const measured = options.shapes.split(',').map((shape) => {
+const measured = shapes.map((shape) => {
   const able = rows.filter(({ peer }) => !peer.lacks.includes(shape))
   return { shape, able, figures: able.map(() => []) }
 })
@@ -125,5 +136,34 @@ for (const { shape, able, figures } of measured) {
   console.log(
     `| ${SHAPES[shape].title} | ${cells.map(([us]) => us).join(' | ')} |${ratios.join('')}`,
   )
+}
+
+const ratioOf = (figures, others, of) => {
+  return median(figures.map((figure, round) => of(figure) / of(others[round]))).toFixed(2)
+}
+const rateAndCpu = (figures, others) => {
+  return ` ${ratioOf(figures, others, ({ qps }) => qps)} (${ratioOf(figures, others, ({ cpu }) => cpu)}) |`
+}
+const withDo = measured.filter(({ shape }) => shapes.includes(SHAPES[shape].without))
+if (withDo.length > 0) {
+  const heads = [
+    ...names.map((name) => `${name}/without`),
+    ...names.slice(1).map((name) => `Sextant/${name}`),
+  ]
+  console.log(
+    `\n| ratio of rates (of CPU) | ${heads.join(' | ')} |\n|---|${'---:|'.repeat(heads.length)}`,
+  )
+}
+for (const { shape, able, figures } of withDo) {
+  const without = measured.find((other) => other.shape === SHAPES[shape].without)
+  const own = rows.map((row) => {
+    const i = able.indexOf(row)
+    return i === -1 ? ' |' : rateAndCpu(figures[i], without.figures[i])
+  })
+  const peers = rows.slice(1).map((row) => {
+    const i = able.indexOf(row)
+    return i === -1 ? ' |' : rateAndCpu(figures[0], figures[i])
+  })
+  console.log(`| ${SHAPES[shape].title} |${own.join('')}${peers.join('')}`)
 }
 process.exit(0)

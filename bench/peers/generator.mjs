@@ -1,7 +1,7 @@
 // A load generator in batches: recvmmsg and sendmmsg straight between the kernel and one run of packets.
 //   node bench/peers/generator.mjs FILE PORT SECONDS SOCKETS WINDOW [FORM] [segments|batch] [RCODE] [SOURCE]
-// FILE: lines `NAME TYPE`, as dnsperf takes them. FORM: `plain`, or some of `ecs`, `cookie`, `rd` and `proxy`. With
-// `ecs` each packet has a Client Subnet, a /24 of its own; with `cookie` a client cookie; with `rd` the bit RD; with `proxy`
+// FILE: lines `NAME TYPE`, as dnsperf takes them. FORM: `plain`, or some of `edns`, `do`, `ecs`, `cookie`, `rd` and `proxy`.
+// With `edns` each packet has an OPT record; with `do` it has the bit DO; with `ecs` each packet has a Client Subnet, a /24 of its own; with `cookie` a client cookie; with `rd` the bit RD; with `proxy`
 // a PROXY header of version 2 that names a client. A reply is wrong if it
 // has another RCODE (default 0), or if it has neither an answer nor an authority record and RCODE is not 5.
 // With SOURCE, an IPv4 address, socket n sends from the n-th address that follows; 127.0.0.1 stays what it is.

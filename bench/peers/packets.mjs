@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { systemError, writeSockaddr } from '../../dist/transport/sockaddr.js'
 import { loadLibc } from '../../dist/transport/udp/batch/libc.js'
 
-const TYPES = { A: 1, NS: 2, SOA: 6, TXT: 16, AAAA: 28 }
+const TYPES = { A: 1, NS: 2, SOA: 6, TXT: 16, AAAA: 28, DNSKEY: 48 }
 
 export const BATCH = 64
 export const REPLY_OCTETS = 2048
@@ -52,7 +52,9 @@ function composeQuery(bytes, start, { index, name, type, form }) {
   bytes.set(header, start)
   const message = start + header.length
   const options = words.flatMap(composeOption)
-  const opt = options.length === 0 ? [] : [0, 0, 41, 4, 208, 0, 0, 0, 0, 0, options.length]
+  const isPlain = options.length === 0 && !words.includes('edns') && !words.includes('do')
+  const dnssecOk = words.includes('do') ? 0x80 : 0
+  const opt = isPlain ? [] : [0, 0, 41, 4, 208, 0, 0, dnssecOk, 0, 0, options.length]
   const recursionDesired = words.includes('rd') ? 1 : 0
   bytes.set(
     [index >> 8, index, recursionDesired, 0, 0, 1, 0, 0, 0, 0, 0, opt.length === 0 ? 0 : 1],

@@ -68,10 +68,17 @@ export function startProcess(name, path, args, env = {}, stdout = 'pipe') {
   }
 }
 
-/** User and system CPU of all threads of a process so far, in microseconds. */
+/** User and system CPU of a process with its children so far, in microseconds. */
 export function cpuUs(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ')
-  return { user: Number(fields[11]) * TICK_US, system: Number(fields[12]) * TICK_US }
+  const total = { user: Number(fields[11]) * TICK_US, system: Number(fields[12]) * TICK_US }
+  for (const child of readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')) {
+    if (child === '') continue
+    const { user, system } = cpuUs(child)
+    total.user += user
+    total.system += system
+  }
+  return total
 }
 
 /** CPU of this process's children that have ended, in microseconds: the load generator's. */

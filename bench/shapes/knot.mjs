@@ -22,7 +22,7 @@ export const knot = {
   name: 'Knot',
   command: 'knotd',
   lacks: ['cookie', 'geo-cookie', 'one', 'several'],
-  prepare({ directory, port, mmdb }) {
+  prepare({ directory, port, mmdb, signedZones }) {
     const codes = Object.entries(ENDPOINTS).map(([code, [{ address }]]) => ({ code, address }))
     zoneFile(directory, PLAIN_ZONE, plainZoneLines(plainLines))
     zoneFile(directory, GEO_ZONE, [
@@ -43,6 +43,7 @@ export const knot = {
     return writeConfig({ directory, port, mmdb }, [
       { zone: PLAIN_ZONE, file: PLAIN_ZONE },
       { zone: GEO_ZONE, file: GEO_ZONE, geo: true },
+      ...signedZones,
     ])
   },
 }

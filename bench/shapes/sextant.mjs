@@ -18,7 +18,7 @@ export const sextant = (name, root) => ({
   name,
   command: process.execPath,
   lacks: [],
-  prepare({ directory, port, mmdb }) {
+  prepare({ directory, port, mmdb, signedZones }) {
     mkdirSync(join(directory, 'records'), { recursive: true })
     write(join(directory, 'records/app.yaml'), manifest('app', GEO_NAME, geoEndpoints()))
     write(join(directory, 'records/shop.yaml'), manifest('shop', CHAIN_HOST, chainEndpoints()))
@@ -48,11 +48,20 @@ ${PLAIN_ZONE}:${port} {
     minimal
     file ${directory}/zone ${PLAIN_ZONE}
 }
-`,
+${signedZones.map((signed) => signedBlock(port, signed)).join('')}`,
     )
     return [join(root, 'dist/main.js'), 'serve', '-conf', join(directory, 'Corefile')]
   },
 })
+
+const signedBlock = (port, { zone, file }) => `${zone}:${port} {
+    bind 127.0.0.1
+    multisocket 1
+    errors
+    minimal
+    file ${file} ${zone}
+}
+`
 
 const manifest = (name, rootHost, endpoints, answers) => `apiVersion: kuadrant.io/v1alpha1
 kind: DNSRecord

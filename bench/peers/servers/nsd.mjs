@@ -9,24 +9,30 @@ export const nsd = {
   debian: 'nsd',
   withoutGeo: true,
   prepare({ directory, port, names }) {
-    write(join(directory, 'zone'), masterFile(PLAIN_ZONE, plainLines(names)))
-    write(join(directory, 'nsd.conf'), [
-      `server:
+    const file = join(directory, 'zone')
+    write(file, masterFile(PLAIN_ZONE, plainLines(names)))
+    return writeConfig({ directory, port }, [{ zone: PLAIN_ZONE, file }])
+  },
+}
+
+/** Writes nsd.conf for `zones`; returns the arguments of nsd. */
+export function writeConfig({ directory, port }, zones) {
+  const path = join(directory, 'nsd.conf')
+  write(path, [
+    `server:
   ip-address: 127.0.0.1@${port}
   username: ""
   server-count: 1
   tcp-count: 4000
+  rrl-ratelimit: 0
   pidfile: "${directory}/nsd.pid"
   xfrdfile: ""
   zonelistfile: "${directory}/nsd.list"
   logfile: "${directory}/nsd.log"
 remote-control:
   control-enable: no
-zone:
-  name: ${PLAIN_ZONE}
-  zonefile: ${directory}/zone
 `,
-    ])
-    return ['-d', '-c', join(directory, 'nsd.conf')]
-  },
+    ...zones.map(({ zone, file }) => `zone:\n  name: ${zone}\n  zonefile: ${file}\n`),
+  ])
+  return ['-d', '-c', path]
 }
