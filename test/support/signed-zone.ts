@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 
 const start = promisify(execFile)
 
-export type SigningAlgorithm = 'RSASHA256' | 'ECDSAP256SHA256'
+export type SigningAlgorithm = 'RSASHA256' | 'RSASHA512' | 'ECDSAP256SHA256'
 
 export interface SigningOptions {
   /** Without the final dot; `.` for the root. */
@@ -39,7 +39,7 @@ export async function signZone(
 ): Promise<SignedZone> {
   mkdirSync(directory, { recursive: true })
   const isKeyed = readdirSync(directory).some((name) => name.endsWith('.key'))
-  const size = algorithm === 'RSASHA256' ? ['-b', '2048'] : []
+  const size = algorithm.startsWith('RSA') ? ['-b', '2048'] : []
   const generate = ['-q', '-K', directory, '-a', algorithm, ...size]
   if (!isKeyed) {
     await start('dnssec-keygen', [...generate, '-f', 'KSK', zone])

@@ -39,6 +39,21 @@ const SIGNING: readonly number[] = [
   Algorithm.Ed25519,
 ]
 
+/** Not to be used for new signatures: RFC 9904, RFC 9905. */
+const DISCOURAGED: ReadonlySet<number> = new Set([1, 3, 5, 6, 7, Algorithm.RsaSha512, 12])
+/** Digests of a DS that are not to be used: SHA-1 (RFC 9905) and GOST (RFC 9904). */
+const DISCOURAGED_DIGESTS: ReadonlySet<number> = new Set([1, 3])
+
+/** True if zones should not be signed with the algorithm any more. */
+export function isDiscouraged(algorithm: number): boolean {
+  return DISCOURAGED.has(algorithm)
+}
+
+/** True if a DS should not have the digest any more. */
+export function isDiscouragedDigest(digest: number): boolean {
+  return DISCOURAGED_DIGESTS.has(digest)
+}
+
 /** Mnemonics of the algorithms that `canSign`. */
 export const SIGNING_NAMES: readonly string[] = SIGNING.map(printAlgorithm)
 

@@ -1,4 +1,5 @@
 import { InputError, type Position } from '../../base/errors.ts'
+import { isDiscouraged, isDiscouragedDigest, printAlgorithm } from '../../dns/dnssec/algorithms.ts'
 import { keyTag } from '../../dns/dnssec/key-tag.ts'
 import { printType, RRType } from '../../dns/iana/index.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
@@ -11,6 +12,8 @@ import type { ZoneRecords } from './records.ts'
 const SLICE_NODES = 512
 /** A warning reports signatures that expire sooner than this. */
 export const SOON_SECONDS = 2 * 86_400
+/** A warning reports signatures that are valid for longer than this: whoever gets the key can use old records. */
+const LONG_SECONDS = 366 * 86_400
 /** The flag of a DNSKEY that signs zones (RFC 4034 section 2.1.1). */
 const ZONE_KEY = 0x0100
 /** Where the signer's name starts in the rdata of RRSIG. */
@@ -22,10 +25,10 @@ class Finding {
   first = -1
   owner = ''
 
-  add(record: number, owner: Uint8Array): void {
+  add(record: number, owner: Uint8Array | string): void {
     if (this.count === 0) {
       this.first = record
-      this.owner = printName(owner)
+      this.owner = typeof owner === 'string' ? owner : printName(owner)
     }
     this.count++
   }
@@ -81,6 +84,9 @@ class SignatureChecker {
   readonly #expired = new Finding()
   readonly #early = new Finding()
   readonly #soon = new Finding()
+  readonly #long = new Finding()
+  readonly #weak = new Finding()
+  readonly #weakDs = new Finding()
 
   constructor(records: ZoneRecords, apex: Uint8Array, now: number | undefined) {
     this.#records = records
@@ -99,7 +105,10 @@ class SignatureChecker {
     for (const record of this.#recordsAt(this.#apexNode)) {
       if (records.type[record] !== RRType.DNSKEY) continue
       const isZoneKey = (this.#field(record, 0, 2) & ZONE_KEY) !== 0
-      if (isZoneKey) keys.add(keyTag(records.rdata(record)) * 256 + this.#field(record, 3, 1))
+      if (!isZoneKey) continue
+      const algorithm = this.#field(record, 3, 1)
+      if (isDiscouraged(algorithm)) this.#weak.add(record, printAlgorithm(algorithm))
+      keys.add(keyTag(records.rdata(record)) * 256 + algorithm)
     }
     return keys
   }
@@ -136,8 +145,16 @@ class SignatureChecker {
       const record = index[from]!
       const isServed = !isCut || type[record] === RRType.DS || type[record] === RRType.NSEC
       if (type[record] !== RRType.RRSIG && isServed) this.#checkSet(record, owner, signatures)
+      if (type[record] === RRType.DS)
+        this.#checkDs(index.slice(from, this.#node.setEnd(from)), owner)
     }
     this.#chain?.checkNode(node, index)
+  }
+
+  /** Reports a delegation whose every DS has a digest that should not be used. */
+  #checkDs(set: readonly number[], owner: Uint8Array): void {
+    const isWeak = set.every((record) => isDiscouragedDigest(this.#field(record, 3, 1)))
+    if (isWeak) this.#weakDs.add(set[0]!, owner)
   }
 
   /** Reports faults of an RRset only if none of its signatures is valid: one valid signature suffices. */
@@ -159,12 +176,19 @@ class SignatureChecker {
     const left = Math.max(...lefts)
     const early = Math.min(...signatures.map((each) => (this.#field(each, 12, 4) - now) | 0))
     const first = signatures[0]!
+    const long = signatures.find((each) => this.#validity(each) > LONG_SECONDS)
+    if (long !== undefined) this.#long.add(long, owner)
     if (left < 0) this.#expired.add(first, owner)
     else if (early > 0) this.#early.add(first, owner)
     else if (left < SOON_SECONDS) this.#soon.add(first, owner)
     if (this.expiry !== undefined && this.expiry.seconds <= now + left) return
     const rrset = `${printName(owner)} ${printType(this.#coveredType(first))}`
     this.expiry = { seconds: now + left, rrset }
+  }
+
+  /** In seconds, modulo 2^32. */
+  #validity(signature: number): number {
+    return (this.#field(signature, 8, 4) - this.#field(signature, 12, 4)) >>> 0
   }
 
   /** True if the apex has the key that made a signature. */
@@ -195,6 +219,10 @@ class SignatureChecker {
     else for (const [text, record] of this.#chain.faults(this.#apexNode)) note(text, record)
     const isBroken = faults.length > 0
     count(this.#soon, `with signatures that expire within ${SOON_SECONDS / 3600} hours`)
+    count(this.#long, 'with signatures that are valid for more than a year')
+    count(this.#weakDs, 'with a digest that should not be used any more (RFC 9905)')
+    const { first: key, owner: algorithm } = this.#weak
+    if (key !== -1) note(`algorithm ${algorithm} should not be used any more (RFC 9904)`, key)
     const advice = this.#chain?.advice ?? ''
     if (advice !== '') note(advice, apexRecord)
     const first = faults[0]

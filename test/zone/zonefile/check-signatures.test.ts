@@ -64,6 +64,23 @@ const without = (text: string, pattern: RegExp): string => {
 
 const BROKEN = 'zone s.example. is signed, but will not validate as served: '
 
+t.test('what is valid, but should not be used', tools, async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'sextant-check-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  const text = `${TEXT}insecure DS 1 13 1 ${'ab'.repeat(20)}\nns1 DS 1 13 1 ${'ab'.repeat(20)}
+ns1 DS 1 13 2 ${'ab'.repeat(32)}\n`.replace(/^ns1 A .*$/m, 'ns1 NS insecure\nns1 A 192.0.2.1')
+  const args = ['-O', 'full', '-e', `now+${400 * DAY}`]
+  const options = { zone: 's.example', text, algorithm: 'RSASHA512', args } as const
+  const { text: zone } = await signZone(directory, options)
+  const warning = warningOf(zone)
+  t.match(warning, / with signatures that are valid for more than a year \(first: /)
+  t.match(
+    warning,
+    '1 RRset(s) with a digest that should not be used any more (RFC 9905) (first: insecure.s.example. DS)',
+  )
+  t.match(warning, 'algorithm RSASHA512 should not be used any more (RFC 9904)')
+})
+
 t.test('a zone with NSEC', tools, async (t) => {
   const text = await signed(t)
   t.equal(warningOf(text), '', 'intact')
