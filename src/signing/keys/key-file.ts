@@ -31,7 +31,12 @@ export function readKeyFile(path: string): KeyPair {
 
 /** Reads and checks a public key file. @throws InputError. */
 export function readPublicKey(file: string): PublicText {
-  const key = scanPublicText(readPublicFile(file), file)
+  return checkedPublic(readPublicFile(file), file)
+}
+
+/** Reads and checks the text of a public key file. @throws InputError. */
+export function checkedPublic(text: string, file: string): PublicText {
+  const key = scanPublicText(text, file)
   const fault = publicFault(key.dnskey)
   if (fault !== '') throw new InputError({ file, line: 1 }, fault)
   return key
