@@ -3,6 +3,7 @@ import {
   NO_POLICY,
   OUTCOME_COUNT_MASK,
   POLICY_WORD,
+  RDATA_COUNT_MASK,
   TIER_COUNT_WORD,
   TIER_OFFSETS_WORD,
 } from './encode.ts'
@@ -37,7 +38,8 @@ function decodeTier(words: Uint32Array, offset: number, tier: number): Tier {
     sum = words[tier + 1 + i * 2]!
     const outcome = offset + words[tier + 2 + i * 2]!
     const first = outcome + 2
-    const rdataIndexes = [...words.subarray(first, first + words[outcome + 1]!)]
+    const rdataCount = words[outcome + 1]! & RDATA_COUNT_MASK
+    const rdataIndexes = [...words.subarray(first, first + rdataCount)]
     return { weight: sum - before, ttlSeconds: words[outcome]!, rdataIndexes }
   })
 }

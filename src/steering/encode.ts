@@ -1,4 +1,5 @@
 import { assert } from '../base/assert.ts'
+import { ANSWERS_SIGNED_MAX, countSelections } from './answer-numbers.ts'
 import { ANSWERS_MAX, type SetRules, type StickyPrefix } from './rules.ts'
 import type { Tier, TierOutcome } from './tiers.ts'
 
@@ -20,11 +21,14 @@ import type { Tier, TierOutcome } from './tiers.ts'
  *                 n × seed, two words
  *                 in a counted tier, whose n is marked with COUNTED_TIER:
  *                 n × number of the counter
+ *                 if a client gets several outcomes:
+ *                 number of the first answer, or UNNUMBERED
  *     outcome     TTL in seconds
- *                 rdata count k, 0..CHOICE_MAX; 0 = the answer is NODATA
+ *                 number of the answer << ANSWER_SHIFT | rdata count k, 0..CHOICE_MAX; 0 = the answer is NODATA
  *                 k × index of an rdata in the RRset
  *
- * Equal outcomes of different tiers are stored once.
+ * Equal outcomes of different tiers are stored once. The possible answers are numbered from 0, first the outcomes that
+ * are answers by themselves, then by tier the selections of several outcomes (see answer-numbers.ts).
  */
 export const NO_POLICY = 0xffffffff
 
@@ -37,6 +41,13 @@ export const OUTCOME_COUNT_MASK = 0xffff
 export const STICKY_TIER = 0x10000
 export const COUNTED_TIER = 0x20000
 export const ANSWERS_SHIFT = 24
+
+/** The bits of an outcome's second word that are its rdata count; those above are the number of the answer. */
+export const RDATA_COUNT_MASK = 0xffff
+export const ANSWER_SHIFT = 16
+
+/** In place of a tier's first answer: with it, the set has more than ANSWERS_SIGNED_MAX answers. */
+export const UNNUMBERED = 0xffffffff
 
 /** Maximum of rdata in one choice: the capacity of `Choice.index`. */
 export const CHOICE_MAX = 4096
@@ -54,14 +65,18 @@ export function encodeSteering(
 ): Uint32Array {
   assert(answers >= 1 && answers <= ANSWERS_MAX, 'answers is 1..ANSWERS_MAX')
   const words: number[] = [policy, tiers.length, ...tiers.map(() => 0)]
-  const offsetByOutcome = new Map<string, number>()
-  const offsetsOfTiers = tiers.map((tier) =>
-    tier.map((outcome) => appendOutcome(words, offsetByOutcome, outcome)),
-  )
+  const picksOf = tiers.map((tier) => {
+    return answers > 1 && fitsChoice(tier) ? Math.min(answers, tier.length) : 1
+  })
+  const outcomes = new OutcomeWords(words)
+  const offsetsOfTiers = tiers.map((tier, t) => {
+    return tier.map((outcome) => outcomes.append(outcome, picksOf[t] === 1))
+  })
+  let answerCount = outcomes.numbered
   for (const [t, tier] of tiers.entries()) {
     words[TIER_OFFSETS_WORD + t] = words.length
     const isSticky = sticky !== undefined && tier.length > 1
-    const picks = answers > 1 && fitsChoice(tier) ? Math.min(answers, tier.length) : 1
+    const picks = picksOf[t]!
     const several = picks > 1 ? picks << ANSWERS_SHIFT : 0
     const marks =
       several | (isSticky ? STICKY_TIER : 0) | (counters === undefined ? 0 : COUNTED_TIER)
@@ -73,8 +88,16 @@ export function encodeSteering(
     }
     if (isSticky) appendSeeds(words, tier, sticky)
     if (counters !== undefined) words.push(...counters[t]!)
+    if (picks === 1) continue
+    words.push(firstAnswer(answerCount, tier.length, picks))
+    answerCount += countSelections(tier.length, picks)
   }
   return new Uint32Array(words)
+}
+
+/** Returns the first answer of a tier where a client gets `picks` outcomes. `before`: answers with lower numbers. */
+export function firstAnswer(before: number, outcomes: number, picks: number): number {
+  return before + countSelections(outcomes, picks) > ANSWERS_SIGNED_MAX ? UNNUMBERED : before
 }
 
 /** True if all rdata of a tier together fit into a choice. Of a larger one, a client gets one outcome. */
@@ -98,14 +121,43 @@ export function countersOffset(words: Uint32Array, tier: number): number {
   return (head & STICKY_TIER) === 0 ? end : end + 1 + count * 2
 }
 
-function appendOutcome(words: number[], known: Map<string, number>, outcome: TierOutcome): number {
-  const indexes = outcome.rdataIndexes.slice(0, CHOICE_MAX)
-  const key = `${outcome.ttlSeconds}:${indexes.join()}`
-  const offset = known.get(key)
-  if (offset !== undefined) return offset
-  known.set(key, words.length)
-  const added = words.length
-  words.push(outcome.ttlSeconds, indexes.length)
-  for (const index of indexes) words.push(index)
-  return added
+/** Returns the offset of the first answer's number in the tier at `tier`, of which a client gets several outcomes. */
+export function firstAnswerOffset(words: Uint32Array, tier: number): number {
+  const head = words[tier]!
+  const end = countersOffset(words, tier)
+  return (head & COUNTED_TIER) === 0 ? end : end + (head & OUTCOME_COUNT_MASK)
+}
+
+/** Appends outcomes to the words of a set, equal ones once. */
+class OutcomeWords {
+  readonly #words: number[]
+  readonly #offsets = new Map<string, number>()
+  readonly #numbered = new Set<number>()
+
+  constructor(words: number[]) {
+    this.#words = words
+  }
+
+  /** How many outcomes are numbered. */
+  get numbered(): number {
+    return this.#numbered.size
+  }
+
+  /** Returns the offset of an outcome. `isAnswer`: it is an answer by itself, which gets a number. */
+  append({ ttlSeconds, rdataIndexes }: TierOutcome, isAnswer: boolean): number {
+    const words = this.#words
+    const indexes = rdataIndexes.slice(0, CHOICE_MAX)
+    const key = `${ttlSeconds}:${indexes.join()}`
+    const offset = this.#offsets.get(key) ?? words.length
+    if (offset === words.length) {
+      this.#offsets.set(key, offset)
+      words.push(ttlSeconds, indexes.length)
+      for (const index of indexes) words.push(index)
+    }
+    if (isAnswer && !this.#numbered.has(offset)) {
+      words[offset + 1]! += this.#numbered.size << ANSWER_SHIFT
+      this.#numbered.add(offset)
+    }
+    return offset
+  }
 }

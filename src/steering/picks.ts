@@ -1,10 +1,12 @@
 import type { Random } from '../base/random.ts'
 import type { Choice } from '../zone/image/types.ts'
+import * as numbers from './answer-numbers.ts'
 import * as layout from './encode.ts'
 import { ANSWERS_MAX } from './rules.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const { CHOICE_MAX } = layout
+const { CHOICE_MAX, firstAnswerOffset, RDATA_COUNT_MASK, UNNUMBERED } = layout
+const { numberOfSelection } = numbers
 
 /** Several outcomes of one tier for one answer, each once. Reused. */
 export class Picks {
@@ -15,7 +17,7 @@ export class Picks {
   /** The score of each is score / weight, if a hash picks them. */
   readonly score = new Float64Array(ANSWERS_MAX)
   readonly weight = new Float64Array(ANSWERS_MAX)
-  /** The same indexes, ascending, if they are drawn. */
+  /** The same indexes, ascending: once they are drawn, or `answer` was called. */
   readonly #ascending = new Uint16Array(ANSWERS_MAX)
   /** By index of an rdata: the last choice that has it. */
   readonly #lastChoice = new Uint32Array(CHOICE_MAX)
@@ -64,7 +66,7 @@ export class Picks {
       const outcome = offset + words[tier + 2 + this.index[i]! * 2]!
       const ttl = words[outcome]!
       if (ttl < ttlSeconds) ttlSeconds = ttl
-      const end = outcome + 2 + words[outcome + 1]!
+      const end = outcome + 2 + (words[outcome + 1]! & RDATA_COUNT_MASK)
       for (let at = outcome + 2; at < end; at++) {
         const rdata = words[at]!
         if (lastChoice[rdata] === number) continue
@@ -74,6 +76,22 @@ export class Picks {
     }
     choice.count = filled
     choice.ttlSeconds = ttlSeconds
+  }
+
+  /** Returns the number of the answer that the picked outcomes of the tier at `tier` are; -1 = it has none. @hot */
+  answer(words: Uint32Array, tier: number): number {
+    const first = words[firstAnswerOffset(words, tier)]!
+    if (first === UNNUMBERED) return -1
+    const ascending = this.#ascending
+    for (let picked = 0; picked < this.count; picked++) {
+      const found = this.index[picked]!
+      let place = picked
+      for (; place > 0 && ascending[place - 1]! > found; place--) {
+        ascending[place] = ascending[place - 1]!
+      }
+      ascending[place] = found
+    }
+    return first + numberOfSelection(ascending, this.count)
   }
 }
 

@@ -11,12 +11,14 @@ import * as stickiness from './sticky.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const {
+  ANSWER_SHIFT,
   ANSWERS_SHIFT,
   COUNTED_TIER,
   countersOffset,
   NO_POLICY,
   OUTCOME_COUNT_MASK,
   POLICY_WORD,
+  RDATA_COUNT_MASK,
   STICKY_TIER,
   TIER_OFFSETS_WORD,
 } = layout
@@ -61,6 +63,7 @@ export class GeoWeightSteerer implements Steerer {
       this.#picks.count = several
       this.#pickSeveral(words, tier, query, response)
       this.#picks.fill(words, offset, tier, choice)
+      if (query.dnssecOk) choice.answer = this.#picks.answer(words, tier)
       return
     }
     const picked =
@@ -68,7 +71,9 @@ export class GeoWeightSteerer implements Steerer {
         ? this.#pickMarked(words, tier, query, response)
         : draw(words, tier, count, this.#random)
     const outcome = offset + words[tier + 2 + picked * 2]!
-    const rdataCount = words[outcome + 1]!
+    const head = words[outcome + 1]!
+    const rdataCount = head & RDATA_COUNT_MASK
+    choice.answer = head >>> ANSWER_SHIFT
     choice.ttlSeconds = words[outcome]!
     choice.count = rdataCount
     for (let i = 0; i < rdataCount; i++) choice.index[i] = words[outcome + 2 + i]!

@@ -1,11 +1,16 @@
+import { countSelections } from './answer-numbers.ts'
 import {
+  ANSWER_SHIFT,
   ANSWERS_SHIFT,
   CHOICE_MAX,
   COUNTED_TIER,
   countersOffset,
+  firstAnswer,
+  firstAnswerOffset,
   NO_POLICY,
   OUTCOME_COUNT_MASK,
   POLICY_WORD,
+  RDATA_COUNT_MASK,
   STICKY_TIER,
   TIER_COUNT_WORD,
   TIER_OFFSETS_WORD,
@@ -34,6 +39,30 @@ export function isEncodedSteering(
   for (let i = TIER_OFFSETS_WORD; i < head; i++) {
     if (!isTier(set, set[i]!, head, rdataCount)) return false
   }
+  return areNumbered(set, set.subarray(TIER_OFFSETS_WORD, head))
+}
+
+/** True if the answers of valid tiers have the numbers of `encodeSteering`. */
+function areNumbered(set: Uint32Array, tiers: Uint32Array): boolean {
+  const outcomes: number[] = []
+  for (const tier of tiers) {
+    const head = set[tier]!
+    const end = head >>> ANSWERS_SHIFT === 0 ? tier + 1 + (head & OUTCOME_COUNT_MASK) * 2 : 0
+    for (let i = tier + 2; i < end; i += 2) {
+      const outcome = set[i]!
+      const number = set[outcome + 1]! >>> ANSWER_SHIFT
+      if (number === outcomes.length) outcomes.push(outcome)
+      else if (outcomes[number] !== outcome) return false
+    }
+  }
+  let answers = outcomes.length
+  for (const tier of tiers) {
+    const picks = set[tier]! >>> ANSWERS_SHIFT
+    if (picks === 0) continue
+    const count = set[tier]! & OUTCOME_COUNT_MASK
+    if (set[firstAnswerOffset(set, tier)] !== firstAnswer(answers, count, picks)) return false
+    answers += countSelections(count, picks)
+  }
   return true
 }
 
@@ -53,10 +82,8 @@ function isTier(set: Uint32Array, tier: number, head: number, rdataCount: number
   // The rdata of several outcomes fit into a choice, as long as each is in it once.
   const indexMax = answers === 0 ? rdataCount : Math.min(rdataCount, CHOICE_MAX)
   const end = tier + 1 + outcomes * 2
-  const isCounted = (marks & COUNTED_TIER) !== 0
-  if (outcomes === 0 || countersOffset(set, tier) + (isCounted ? outcomes : 0) > set.length) {
-    return false
-  }
+  const last = firstAnswerOffset(set, tier) + (answers === 0 ? 0 : 1)
+  if (outcomes === 0 || last > set.length) return false
   if (isSticky && !arePrefixLengths(set[end]!)) return false
   for (let i = tier + 1, before = 0; i < end; i += 2) {
     const weightSum = set[i]!
@@ -94,7 +121,7 @@ function arePrefixLengths(word: number): boolean {
 
 function isOutcome(set: Uint32Array, outcome: number, head: number, rdataCount: number): boolean {
   if (outcome < head || outcome + 2 > set.length) return false
-  const indexes = set[outcome + 1]!
+  const indexes = set[outcome + 1]! & RDATA_COUNT_MASK
   const end = outcome + 2 + indexes
   const isSized = indexes <= CHOICE_MAX && end <= set.length
   if (!isSized || set[outcome]! >= 2 ** 31) return false

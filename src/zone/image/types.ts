@@ -23,4 +23,6 @@ export class Choice {
   readonly index: Uint16Array = new Uint16Array(4096)
   /** TTL of the chosen records; -1 = the RRset's own. */
   ttlSeconds = -1
+  /** Number of the chosen answer, for its signatures; -1 = unknown. A steerer sets it for queries with DO. */
+  answer = -1
 }

@@ -143,13 +143,13 @@ t.test('a snapshot that is cut, of another build, or damaged is not used', async
     writeFileSync(snapshot, octets)
   }
   const version = octets.toString('latin1', 0, 18)
-  t.equal(version, 'sextant snapshot 3')
+  t.equal(version, 'sextant snapshot 4')
   writeFileSync(
     snapshot,
-    octets.toString('latin1').replace(version, 'sextant snapshot 2'),
+    octets.toString('latin1').replace(version, 'sextant snapshot 3'),
     'latin1',
   )
-  t.equal(reasonAgainst(snapshot, source), 'its version is "2", not 3')
+  t.equal(reasonAgainst(snapshot, source), 'its version is "3", not 4')
   const damaged = fc.property(
     fc.nat(octets.length - 1),
     fc.integer({ min: 1, max: 255 }),

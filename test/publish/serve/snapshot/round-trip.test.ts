@@ -16,7 +16,12 @@ import { printFacts, scanFacts } from '../../../../src/publish/serve/snapshot/fa
 import { loadSnapshot } from '../../../../src/publish/serve/snapshot/load.ts'
 import { ImageSink } from '../../../../src/publish/zone/image-sink.ts'
 import { composeSoa } from '../../../../src/publish/zone/soa.ts'
-import { ANSWERS_SHIFT, COUNTED_TIER, OUTCOME_COUNT_MASK } from '../../../../src/steering/encode.ts'
+import {
+  ANSWERS_SHIFT,
+  COUNTED_TIER,
+  OUTCOME_COUNT_MASK,
+  RDATA_COUNT_MASK,
+} from '../../../../src/steering/encode.ts'
 import { Picks } from '../../../../src/steering/picks.ts'
 import { SteeringTable } from '../../../../src/steering/table.ts'
 import { isEncodedSteering } from '../../../../src/steering/verify-encoded.ts'
@@ -312,7 +317,7 @@ function assertDrawable(words: Uint32Array, rdataCount: number): void {
     if (answers > 1) assertDistinct(words, at, count, answers)
     for (let i = 0; i < count; i++) {
       const outcome = words[at + 2 + i * 2]!
-      for (let k = 0; k < words[outcome + 1]!; k++) {
+      for (let k = 0; k < (words[outcome + 1]! & RDATA_COUNT_MASK); k++) {
         const index = words[outcome + 2 + k]
         if (index === undefined || index >= rdataCount) throw new Error(`index ${index}`)
       }
