@@ -1,0 +1,46 @@
+import { InputError } from '../../base/errors.ts'
+import { canonicalSet } from '../../dns/dnssec/canonical.ts'
+import { RRType } from '../../dns/iana/types.ts'
+
+/** An RRset that is in an image, or will be. */
+export interface SetData {
+  readonly type: number
+  readonly ttlSeconds: number
+  readonly rdata: readonly Uint8Array[]
+  readonly steering?: Uint32Array | undefined
+  /** Offset in the arena; absent = it is not there yet. */
+  readonly place?: number
+}
+
+/** One of the answers that clients may get from an RRset. */
+export interface SetAnswer {
+  readonly ttlSeconds: number
+  /** Empty = the answer has no records. */
+  readonly rdataIndexes: readonly number[]
+  readonly rdata: readonly Uint8Array[]
+}
+
+/** All answers of an RRset, by number. */
+interface SetAnswers {
+  /** False: the only answer is the whole set. */
+  readonly isNumbered: boolean
+  readonly answers: readonly SetAnswer[]
+  /** Number of the answer for transfers. */
+  readonly default: number
+}
+
+/** Returns the answers of an RRset. NSEC and NSEC3 have one for each record (see signature-directory.ts). */
+export function answersOf({ type, ttlSeconds, rdata, steering }: SetData): SetAnswers {
+  if ((type === RRType.NSEC || type === RRType.NSEC3) && rdata.length > 1) {
+    const answers = rdata.map((one, i) => ({ ttlSeconds, rdataIndexes: [i], rdata: [one] }))
+    return { isNumbered: true, answers, default: 0 }
+  }
+  if (steering !== undefined) throw new InputError(undefined, 'steered RRsets cannot be signed yet')
+  return { isNumbered: false, answers: [{ ttlSeconds, rdataIndexes: [], rdata }], default: 0 }
+}
+
+/** Returns a key that two answers of one name and type share if and only if they can share a signature. */
+export function contentKey(type: number, { ttlSeconds, rdata }: SetAnswer): string {
+  const parts = canonicalSet(type, rdata).map((one) => Buffer.from(one).toString('latin1'))
+  return `${ttlSeconds}:${parts.map((part) => `${part.length}:${part}`).join('')}`
+}

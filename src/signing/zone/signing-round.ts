@@ -1,0 +1,259 @@
+import type { Clock } from '../../base/clock.ts'
+import { InputError } from '../../base/errors.ts'
+import { runInSlices, runWhole, Slices } from '../../base/slices.ts'
+import { Algorithm } from '../../dns/dnssec/algorithms.ts'
+import { signSet } from '../../dns/dnssec/rrsig.ts'
+import { RRType } from '../../dns/iana/types.ts'
+import { printName } from '../../dns/name/name.ts'
+import { encodeDirectory } from '../../zone/image/signature-directory.ts'
+import type { ZoneId } from '../../zone/image/types.ts'
+import type { ZoneImage } from '../../zone/image/writer.ts'
+import type { SigningPolicy, ZoneKeys } from '../zone-keys.ts'
+import { apexSets, negativeTtl } from './apex-sets.ts'
+import { keyOwner } from './canonical-key.ts'
+import type { DenialPlan } from './denial-plan.ts'
+import { type MissingSignature, type NamePlan, planName } from './name-plan.ts'
+import type { PreparedSignatures } from './prepared-signatures.ts'
+import type { SetData } from './set-answers.ts'
+import type { SignatureMaker } from './sign-in-thread.ts'
+import { SignatureSource } from './signature-source.ts'
+import { addHiddenNames } from './touched-names.ts'
+import { planAll, planTouched } from './zone-plan.ts'
+import { ZoneView } from './zone-view.ts'
+
+/** So many names, and signatures of ECDSA P-256, are signed at once. It takes some milliseconds. */
+const FEW_NAMES = 512
+const FEW_SIGNATURES = 64
+/** With more, a plan of the whole zone takes less time. */
+const TOUCHED_MAX = 1024
+/** Names that one message to the thread has. */
+const CHUNK_NAMES = 128
+/** Messages on their way: the thread always has work. */
+const CHUNKS_AT_ONCE = 2
+
+/** Time of a signature, in that of ECDSA P-256. */
+const WEIGHTS: ReadonlyMap<number, number> = new Map([
+  [Algorithm.RsaSha256, 16],
+  [Algorithm.RsaSha512, 16],
+  [Algorithm.EcdsaP384, 8],
+])
+
+/** A zone in an image, and how it is signed. */
+interface RoundParts {
+  readonly image: ZoneImage
+  readonly zone: ZoneId
+  /** Lower-case wire form. */
+  readonly apex: Uint8Array
+  readonly keys: ZoneKeys
+  readonly policy: SigningPolicy
+  /** Signatures that are valid and fit are reused from it. Undefined = it does not exist. */
+  readonly old: ZoneView | undefined
+  readonly prepared: PreparedSignatures
+  readonly clock: Clock
+  readonly make: SignatureMaker
+  /** Called for each RRset that was put or removed. */
+  readonly onChanged: (owner: Uint8Array, type: number) => void
+}
+
+/** What to sign. */
+interface Touched {
+  /** Keys of the names that changed; undefined = any may have. */
+  readonly names: ReadonlySet<string> | undefined
+  /** Keys of names that have signatures to make again. */
+  readonly due: ReadonlySet<string>
+}
+
+/** Signs the unpublished content of a zone once. */
+export class SigningRound {
+  readonly #parts: RoundParts
+  readonly #source: SignatureSource
+  readonly #due: ReadonlySet<string>
+  readonly #names: ReadonlySet<string> | undefined
+  /** Owners whose proof of absence was put or removed. */
+  readonly #changedProofs: Uint8Array[] = []
+  /** Signatures made. */
+  made = 0
+  ttlSecondsMax = 0
+  /** Signed RRsets of the names of this round. */
+  sets = 0
+
+  constructor(parts: RoundParts, { names, due }: Touched) {
+    this.#parts = parts
+    this.#names = names
+    this.#due = due
+    this.#source = new SignatureSource({
+      keys: parts.keys,
+      policy: parts.policy,
+      nowSeconds: Math.floor(parts.clock.now() / 1000),
+      buffer: parts.image.handle.buffer,
+      old: parts.old,
+    })
+  }
+
+  get source(): SignatureSource {
+    return this.#source
+  }
+
+  /** True if the round goes over all names. */
+  isWhole = false
+
+  /** Signs. Few signatures are made at once; of many, the result resolves when they are in the image. */
+  run(): Promise<void> | undefined {
+    const { policy } = this.#parts
+    const isApexChanged = this.#putApexSets()
+    const view = this.#view()
+    const ttlSeconds = this.#negativeTtl(view)
+    const touched = this.#touched(view, isApexChanged, ttlSeconds)
+    if (touched === undefined) return this.#runWhole(view, ttlSeconds)
+    return this.#process(planTouched(view, touched, policy, ttlSeconds))
+  }
+
+  #view(): ZoneView {
+    const { image, apex } = this.#parts
+    const view = ZoneView.open(image.handle, apex, image.version + 1)
+    if (view === undefined) throw new InputError(undefined, `no zone ${printName(apex)}`)
+    return view
+  }
+
+  #putApexSets(): boolean {
+    const { apex, keys, policy } = this.#parts
+    let isChanged = false
+    for (const [type, set] of apexSets(keys, policy)) {
+      if (this.#put(apex, type, set)) isChanged = true
+    }
+    return isChanged
+  }
+
+  /** Puts or removes an RRset; returns false if nothing changes. */
+  #put(owner: Uint8Array, type: number, set: SetData | undefined): boolean {
+    const { image, zone, onChanged } = this.#parts
+    const isChanged =
+      set === undefined ? image.removeRRset(zone, owner, type) : image.putRRset(zone, owner, set)
+    if (isChanged) onChanged(owner, type)
+    return isChanged
+  }
+
+  #negativeTtl(view: ZoneView): number {
+    const ttlSeconds = negativeTtl(view)
+    if (ttlSeconds !== undefined) return ttlSeconds
+    throw new InputError(undefined, `zone ${printName(view.apex)} has no SOA`)
+  }
+
+  /** Returns the names to sign; undefined = all. */
+  #touched(view: ZoneView, isApexChanged: boolean, ttlSeconds: number): Set<string> | undefined {
+    if (this.#names === undefined || !this.#hasProofs(view, ttlSeconds)) return undefined
+    const touched = new Set([...this.#names, ...this.#due])
+    if (isApexChanged) touched.add('')
+    addHiddenNames(view, this.#parts.old, touched)
+    return touched.size > TOUCHED_MAX ? undefined : touched
+  }
+
+  /** True if the zone has proofs of absence of the right kind, with this TTL. */
+  #hasProofs(view: ZoneView, ttlSeconds: number): boolean {
+    const { denial } = this.#parts.policy
+    const nsec = view.chain(RRType.NSEC)
+    const nsec3 = view.chain(RRType.NSEC3)
+    if (denial === 'compact') return nsec.count + nsec3.count === 0
+    const [chain, type] = denial === 'nsec' ? [nsec, RRType.NSEC] : [nsec3, RRType.NSEC3]
+    if (chain.count === 0) return false
+    const first = keyOwner(chain.keyAt(0), view.apex)
+    return view.set(view.find(first), type)?.ttlSeconds === ttlSeconds
+  }
+
+  #runWhole(view: ZoneView, ttlSeconds: number): Promise<void> | undefined {
+    const { clock, policy } = this.#parts
+    this.isWhole = true
+    const work = planAll(view, policy, ttlSeconds)
+    if (!hasMoreNodes(view, FEW_NAMES)) return this.#process(runWhole(work))
+    return (async () => {
+      await this.#processInChunks(await runInSlices(work, clock))
+    })()
+  }
+
+  #process(plan: DenialPlan): Promise<void> | undefined {
+    if (plan.keys.length > FEW_NAMES) return this.#processInChunks(plan)
+    const names = this.#plan(plan, plan.keys)
+    const missing = names.flatMap((name) => name.missing)
+    if (weightOf(missing) > FEW_SIGNATURES) return this.#processInChunks(plan)
+    for (const name of names) {
+      const made = name.missing.map(({ set, key, times }) =>
+        signSet(set, key, this.#parts.apex, times),
+      )
+      this.#putName(plan.type, name, made)
+    }
+    runWhole(this.#updateChain())
+    return undefined
+  }
+
+  async #processInChunks(plan: DenialPlan): Promise<void> {
+    const { apex, clock, make } = this.#parts
+    const slices = new Slices(clock)
+    const inWork: Promise<void>[] = []
+    for (let from = 0; from < plan.keys.length; from += CHUNK_NAMES) {
+      const names = this.#plan(plan, plan.keys.slice(from, from + CHUNK_NAMES))
+      const missing = names.flatMap((name) => name.missing)
+      const signatures = missing.length === 0 ? Promise.resolve([]) : make(apex, missing)
+      inWork.push(signatures.then((made) => this.#putNames(plan.type, names, made)))
+      if (inWork.length >= CHUNKS_AT_ONCE) await inWork.shift()
+      if (slices.isOver) await slices.pause()
+    }
+    await Promise.all(inWork)
+    await runInSlices(this.#updateChain(), clock)
+  }
+
+  #plan(plan: DenialPlan, keys: readonly string[]): NamePlan[] {
+    const view = this.#view()
+    return keys.map((key) => {
+      this.#source.isStrict = this.#due.has(key)
+      return this.#parts.prepared.complete(planName(view, plan, key, this.#source))
+    })
+  }
+
+  #putNames(type: number, names: readonly NamePlan[], made: readonly Uint8Array[]): void {
+    let from = 0
+    for (const name of names) {
+      this.#putName(type, name, made.slice(from, from + name.missing.length))
+      from += name.missing.length
+    }
+  }
+
+  /** `made`: the missing signatures. `type`: that of the proofs of absence. */
+  #putName(type: number, name: NamePlan, made: readonly Uint8Array[]): void {
+    const { owner, denial, missing, signatures, types } = name
+    for (const [i, { index }] of missing.entries()) signatures[index] = made[i]
+    for (const one of [RRType.NSEC, RRType.NSEC3]) {
+      if (this.#put(owner, one, one === type ? denial : undefined)) this.#changedProofs.push(owner)
+    }
+    const rrsigs = signatures.filter((one) => one !== undefined)
+    this.#put(
+      owner,
+      RRType.RRSIG,
+      rrsigs.length === 0
+        ? undefined
+        : {
+            type: RRType.RRSIG,
+            ttlSeconds: name.ttlSeconds,
+            rdata: rrsigs,
+            steering: encodeDirectory(types),
+          },
+    )
+    this.made += made.length
+    this.sets += types.length
+    this.ttlSecondsMax = Math.max(this.ttlSecondsMax, name.ttlSecondsMax)
+  }
+
+  #updateChain(): Generator<void, void> {
+    const { image, zone } = this.#parts
+    return image.updateChain(zone, this.isWhole ? undefined : this.#changedProofs)
+  }
+}
+
+function weightOf(missing: readonly MissingSignature[]): number {
+  return missing.reduce((sum, { key }) => sum + (WEIGHTS.get(key.algorithm) ?? 1), 0)
+}
+
+function hasMoreNodes(view: ZoneView, limit: number): boolean {
+  let count = 0
+  for (const _ of view.nodes()) if (++count > limit) return true
+  return false
+}

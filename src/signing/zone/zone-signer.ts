@@ -1,0 +1,226 @@
+import type { Clock } from '../../base/clock.ts'
+import { InputError } from '../../base/errors.ts'
+import type { Timers } from '../../base/timers.ts'
+import { inceptionOf } from '../../dns/dnssec/rrsig.ts'
+import { RRType } from '../../dns/iana/types.ts'
+import { printName } from '../../dns/name/name.ts'
+import type { ZoneId } from '../../zone/image/types.ts'
+import type { ZoneImage } from '../../zone/image/writer.ts'
+import type { KeySource, SigningPolicy, ZoneKeys } from '../zone-keys.ts'
+import { ownerKey } from './canonical-key.ts'
+import { ClockGuard } from './clock-guard.ts'
+import { PreparedSignatures } from './prepared-signatures.ts'
+import { type SignatureMaker, signInThread } from './sign-in-thread.ts'
+import { SigningRound } from './signing-round.ts'
+import { ZoneView } from './zone-view.ts'
+
+/** What a signer needs from its owner. */
+interface SignerParts {
+  readonly clock: Clock
+  readonly timers: Timers
+  /** Called for each RRset that the signer put or removed. */
+  readonly onChanged?: (owner: Uint8Array, type: number) => void
+  /** Makes many signatures. Default: in a thread. */
+  readonly make?: SignatureMaker
+}
+
+/** The state of a signed zone. */
+interface SignerState {
+  /** Signatures made and reused since the start. */
+  readonly made: number
+  readonly reused: number
+  /** The first expiration of a signature in the image, in seconds since the Unix epoch; undefined = not known yet. */
+  readonly expiresSeconds: number | undefined
+}
+
+/**
+ * Signs a zone in its image. The caller changes the content of the image, notes what it changed, calls `sign`, and
+ * publishes. The SOA is content: the caller raises the serial before it calls `sign`. All RRsets of which
+ * `isMadeBySigner` is true belong to the signer.
+ */
+export class ZoneSigner {
+  #image: ZoneImage
+  #zone: ZoneId
+  readonly #apex: Uint8Array
+  readonly #keys: KeySource
+  readonly #policy: SigningPolicy
+  readonly #parts: SignerParts
+  readonly #guard: ClockGuard
+  readonly #prepared = new PreparedSignatures()
+  readonly #listeners = new Set<() => void>()
+  readonly #unsubscribe: () => void
+  #noted = new Set<string>()
+  #isAllNoted = true
+  #due = new Set<string>()
+  /** The keys changed since the last signature. */
+  #hasNewKeys = false
+  /** The published version of the image before the present one. */
+  #former: ZoneView | undefined
+  #running: Promise<void> | undefined
+  #made = 0
+  #reused = 0
+  #expiresSeconds: number | undefined
+
+  /** `apex`: lower-case wire form. All content is noted at first. */
+  constructor(
+    image: ZoneImage,
+    zone: ZoneId,
+    apex: Uint8Array,
+    signed: { readonly keys: KeySource; readonly policy: SigningPolicy },
+    parts: SignerParts,
+  ) {
+    this.#image = image
+    this.#zone = zone
+    this.#apex = apex
+    this.#keys = signed.keys
+    this.#policy = signed.policy
+    this.#parts = parts
+    this.#guard = new ClockGuard(parts.clock)
+    this.#unsubscribe = this.#keys.subscribe((changed) => {
+      if (Buffer.compare(changed, apex) !== 0) return
+      this.#hasNewKeys = true
+      this.#notify()
+    })
+  }
+
+  /**
+   * Notes that an RRset was put or removed, or a name declared, since the last `sign`. `owner`: lower-case wire form.
+   */
+  note(owner: Uint8Array, _type: number): void {
+    if (!this.#isAllNoted) this.#noted.add(ownerKey(owner, this.#apex.length))
+  }
+
+  /** Notes that everything may have changed. */
+  noteAll(): void {
+    this.#isAllNoted = true
+    this.#noted.clear()
+  }
+
+  /** Continues with another image of the zone. Signatures of the present one are reused. */
+  moveTo(image: ZoneImage, zone: ZoneId): void {
+    this.#former = this.#published() ?? this.#former
+    this.#image = image
+    this.#zone = zone
+    this.noteAll()
+  }
+
+  /** Why nothing can be signed now, with what to do; '' = all can. */
+  get refusal(): string {
+    if (this.#keys.find(this.#apex) === undefined) {
+      return `zone ${printName(this.#apex)} has no key that can sign; see the log for the reason`
+    }
+    return this.#guard.refusal(this.#newestInception())
+  }
+
+  get state(): SignerState {
+    return { made: this.#made, reused: this.#reused, expiresSeconds: this.#expiresSeconds }
+  }
+
+  /** True if signatures must be made although no content changed: raise the serial, sign and publish. */
+  get isDue(): boolean {
+    return this.#hasNewKeys || this.#due.size > 0
+  }
+
+  /** Calls `listener` when `isDue` becomes true, until the returned function is called. */
+  onDue(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Ends timers and subscriptions. */
+  close(): void {
+    this.#unsubscribe()
+    this.#listeners.clear()
+  }
+
+  /**
+   * Puts signatures, proofs of absence and key RRsets for the unpublished content. Few signatures are made at once:
+   * returns undefined. Many are made in a thread: the result resolves when all are in the image. Meanwhile, content may
+   * change and be noted. So call it until it returns undefined, and publish then. @throws InputError, or rejects with
+   * it, if signing is refused or the image is full; then the content must not be published.
+   */
+  sign(): Promise<void> | undefined {
+    if (this.#running !== undefined) return this.#running
+    const work = this.#runRounds()
+    if (work === undefined) return undefined
+    this.#running = work.finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
+  }
+
+  #runRounds(): Promise<void> | undefined {
+    while (this.#isAllNoted || this.#noted.size > 0 || this.isDue) {
+      const work = this.#runRound()
+      if (work !== undefined) return work.then(() => this.#runRounds())
+    }
+    return undefined
+  }
+
+  #runRound(): Promise<void> | undefined {
+    const keys = this.#keys.find(this.#apex)
+    const { refusal } = this
+    if (refusal !== '' || keys === undefined) throw new InputError(undefined, refusal)
+    const names = this.#isAllNoted ? undefined : this.#noted
+    const round = this.#newRound(keys, names)
+    this.#noted = new Set()
+    this.#isAllNoted = false
+    this.#hasNewKeys = false
+    this.#due = new Set()
+    try {
+      const work = round.run()
+      if (work === undefined) return this.#end(round)
+      return work.then(
+        () => this.#end(round),
+        (error) => this.#fail(error),
+      )
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #newRound(keys: ZoneKeys, names: ReadonlySet<string> | undefined): SigningRound {
+    const { clock, make = signInThread, onChanged = () => {} } = this.#parts
+    const parts = {
+      image: this.#image,
+      zone: this.#zone,
+      apex: this.#apex,
+      keys,
+      policy: this.#policy,
+      old: this.#former ?? this.#published(),
+      prepared: this.#prepared,
+      clock,
+      make,
+      onChanged,
+    }
+    return new SigningRound(parts, { names, due: this.#due })
+  }
+
+  #end(round: SigningRound): undefined {
+    this.#former = undefined
+    this.#prepared.clear()
+    this.#made += round.made
+    this.#reused += round.source.reused
+    return undefined
+  }
+
+  #fail(error: unknown): never {
+    this.noteAll()
+    throw error
+  }
+
+  #published(): ZoneView | undefined {
+    return ZoneView.open(this.#image.handle, this.#apex, this.#image.version)
+  }
+
+  /** Every version signs the SOA again, so its signature is the newest. 0 = the zone is not signed yet. */
+  #newestInception(): number {
+    const view = this.#former ?? this.#published()
+    const rrsigs = view?.set(view.find(this.#apex), RRType.RRSIG)?.rdata ?? []
+    return rrsigs.reduce((newest, rrsig) => Math.max(newest, inceptionOf(rrsig)), 0)
+  }
+
+  #notify(): void {
+    for (const listener of this.#listeners) listener()
+  }
+}

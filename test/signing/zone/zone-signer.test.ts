@@ -1,0 +1,90 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { RRType } from '../../../src/dns/iana/types.ts'
+import { printName } from '../../../src/dns/name/name.ts'
+import { printRdata } from '../../../src/dns/rdata/index.ts'
+import type { SigningPolicy } from '../../../src/signing/zone-keys.ts'
+import { runs } from '../../support/runs.ts'
+import type { OwnedRRset } from '../../support/zone-contents.ts'
+import { wire } from '../../support/zone-text.ts'
+import { faultsOfSignatures, nsec3Of, nsecOf } from './reference.ts'
+import { linesOf, SigningStage } from './signing-stage.ts'
+
+const NS = [wire('ns.other.')]
+const A = (last: number) => [Uint8Array.from([192, 0, 2, last])]
+const DS = [Uint8Array.from([1, 2, 13, 2, ...Array.from({ length: 32 }, (_, i) => i)])]
+
+const label = fc.constantFrom('a', 'b', '*', 'z', 'a-b', '\\000', '\\255')
+const owner = fc
+  .array(label, { maxLength: 3 })
+  .map((labels) => `${labels.map((text) => `${text}.`).join('')}example.`)
+const edit = fc.record({
+  owner,
+  type: fc.constantFrom(RRType.A, RRType.A, RRType.TXT, RRType.NS, RRType.DS, RRType.DNAME),
+  isRemoved: fc.boolean(),
+  last: fc.integer({ min: 1, max: 3 }),
+})
+type Edit = typeof edit extends fc.Arbitrary<infer T> ? T : never
+
+function rdataOf({ type, last }: Edit): Uint8Array[] {
+  if (type === RRType.A) return A(last)
+  if (type === RRType.TXT) return [Uint8Array.from([1, 0x60 + last])]
+  return type === RRType.DS ? DS : NS
+}
+
+function apply(stage: SigningStage, edit: Edit): void {
+  const isApex = edit.owner === 'example.'
+  if (isApex && edit.type !== RRType.A) return
+  if (edit.isRemoved) stage.remove(edit.owner, edit.type)
+  else stage.put(edit.owner, edit.type, rdataOf(edit), 300 * edit.last)
+}
+
+function recordsOf(contents: readonly OwnedRRset[], type: number): string[] {
+  return contents
+    .filter((set) => set.type === type)
+    .flatMap(({ owner, rdata }) =>
+      rdata.map((one) => `${printName(owner)} ${printRdata(type, one)}`),
+    )
+    .sort()
+}
+
+const POLICIES: readonly Partial<SigningPolicy>[] = [
+  { denial: 'nsec' },
+  { denial: 'nsec3' },
+  { denial: 'nsec3', optOut: true },
+  { denial: 'compact' },
+]
+
+for (const policy of POLICIES) {
+  const name = `${policy.denial}${policy.optOut === true ? ' with opt-out' : ''}`
+  t.test(`after any edits, a zone with ${name} is signed as from nothing`, async (t) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(edit, { maxLength: 5 }), { minLength: 1, maxLength: 4 }),
+        async (rounds) => {
+          const stage = new SigningStage(policy)
+          stage.put('example.', RRType.NS, NS)
+          for (const edits of rounds) {
+            for (const one of edits) apply(stage, one)
+            await stage.publish()
+          }
+          const contents = stage.contents()
+          const isHashed = policy.denial === 'nsec3'
+          const none = policy.denial === 'compact'
+          const nsec = isHashed || none ? [] : nsecOf(contents)
+          const nsec3 = isHashed ? nsec3Of(contents, policy.optOut === true) : []
+          t.same(recordsOf(contents, RRType.NSEC), nsec.sort())
+          t.same(recordsOf(contents, RRType.NSEC3), nsec3.sort())
+          t.same(faultsOfSignatures(contents), [])
+          const fresh = new SigningStage(policy)
+          fresh.serial = stage.serial - 1
+          fresh.put('example.', RRType.NS, NS)
+          for (const one of rounds.flat()) apply(fresh, one)
+          await fresh.publish()
+          t.same(linesOf(contents), linesOf(fresh.contents()))
+        },
+      ),
+      { numRuns: runs(100) },
+    )
+  })
+}
