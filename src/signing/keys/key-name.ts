@@ -1,7 +1,7 @@
 import { labelOffsets, lowerName } from '../../dns/name/name.ts'
 
 /** A key file is `<id>.key` or `<id>.private`; an id has a zone, an algorithm and a tag. */
-const ID = /^K(.*\.)\+(\d{3})\+(\d{5})$/
+const ID = /^K([^/]*\.)\+(\d{3})\+(\d{5})$/
 
 /** Returns the id of a key: the name of its files in BIND without their ending, such as `Kexample.org.+013+12345`. */
 export function keyId(zone: Uint8Array, algorithm: number, tag: number): string {
