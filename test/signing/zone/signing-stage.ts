@@ -64,6 +64,8 @@ export class TestKeys implements KeySource {
     return () => this.#listeners.delete(listener)
   }
 
+  notePublished(): void {}
+
   change(keys: ZoneKeys | undefined): void {
     this.keys = keys
     for (const listener of this.#listeners) listener(APEX)
