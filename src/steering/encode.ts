@@ -21,6 +21,7 @@ import type { Tier, TierOutcome } from './tiers.ts'
  *                 n × seed, two words
  *                 in a counted tier, whose n is marked with COUNTED_TIER:
  *                 n × number of the counter
+ *                 BLIND_TIER marks a tier whose choice ignores health
  *                 if a client gets several outcomes:
  *                 number of the first answer, or UNNUMBERED
  *     outcome     TTL in seconds
@@ -40,6 +41,8 @@ export const TIER_OFFSETS_WORD = 2
 export const OUTCOME_COUNT_MASK = 0xffff
 export const STICKY_TIER = 0x10000
 export const COUNTED_TIER = 0x20000
+/** Its endpoints serve although all of them are out of service: replies say so. */
+export const BLIND_TIER = 0x40000
 export const ANSWERS_SHIFT = 24
 
 /** The bits of an outcome's second word that are its rdata count; those above are the number of the answer. */
@@ -60,7 +63,11 @@ export const CHOICE_MAX = 4096
 export function encodeSteering(
   policy: number,
   tiers: readonly Tier[],
-  { sticky, answers = 1 }: Pick<SetRules, 'sticky' | 'answers'> = {},
+  {
+    sticky,
+    answers = 1,
+    ignoresHealth,
+  }: Pick<SetRules, 'sticky' | 'answers' | 'ignoresHealth'> = {},
   counters?: readonly (readonly number[])[],
 ): Uint32Array {
   assert(answers >= 1 && answers <= ANSWERS_MAX, 'answers is 1..ANSWERS_MAX')
@@ -79,7 +86,10 @@ export function encodeSteering(
     const picks = picksOf[t]!
     const several = picks > 1 ? picks << ANSWERS_SHIFT : 0
     const marks =
-      several | (isSticky ? STICKY_TIER : 0) | (counters === undefined ? 0 : COUNTED_TIER)
+      several |
+      (isSticky ? STICKY_TIER : 0) |
+      (counters === undefined ? 0 : COUNTED_TIER) |
+      (ignoresHealth === true ? BLIND_TIER : 0)
     words.push(tier.length | marks)
     let sum = 0
     for (const [i, outcome] of tier.entries()) {

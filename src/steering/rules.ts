@@ -37,6 +37,8 @@ export interface SetRules {
    * A tier without weights is limited only if it has addresses. Types that allow one record per name ignore it.
    */
   readonly answers?: number | undefined
+  /** True = its endpoints serve although all of them are out of service. */
+  readonly ignoresHealth?: boolean | undefined
 }
 
 /** The order of take-over for the clients of one geo code. */

@@ -1,5 +1,6 @@
 import type { Random } from '../base/random.ts'
 import { key } from '../base/shared-values.ts'
+import * as options from '../dns/iana/options.ts'
 import type { Query } from '../dns/message/query.ts'
 import type { Response } from '../dns/message/response.ts'
 import type { Choice } from '../zone/image/types.ts'
@@ -10,9 +11,12 @@ import type { SteeringSnapshots } from './policies.ts'
 import * as stickiness from './sticky.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
+const BLIND_TEXT = Buffer.from('all endpoints are out of service; health is ignored')
+const { OTHER } = options.EdeCode
 const {
   ANSWER_SHIFT,
   ANSWERS_SHIFT,
+  BLIND_TIER,
   COUNTED_TIER,
   countersOffset,
   NO_POLICY,
@@ -79,7 +83,7 @@ export class GeoWeightSteerer implements Steerer {
     for (let i = 0; i < rdataCount; i++) choice.index[i] = words[outcome + 2 + i]!
   }
 
-  /** Returns the index of an outcome of a tier that is sticky or counted, or both. @hot */
+  /** Returns the index of an outcome of a tier with marks. @hot */
   #pickMarked(words: Uint32Array, tier: number, query: Query, response: Response): number {
     const head = words[tier]!
     const count = head & OUTCOME_COUNT_MASK
@@ -88,6 +92,7 @@ export class GeoWeightSteerer implements Steerer {
         ? pickByPrefix(words, tier, count, query, response)
         : draw(words, tier, count, this.#random)
     this.#count(words, tier, picked)
+    if ((head & BLIND_TIER) !== 0) noteBlind(response)
     return picked
   }
 
@@ -103,6 +108,7 @@ export class GeoWeightSteerer implements Steerer {
       picks.draw(words, tier, count, this.#random)
     }
     this.#count(words, tier, picks.index[0]!)
+    if ((head & BLIND_TIER) !== 0) noteBlind(response)
   }
 
   /** Counts a choice of an outcome if the tier is counted. @hot */
@@ -120,6 +126,13 @@ export class GeoWeightSteerer implements Steerer {
     if (query.clientIsEcs && trie.depth > response.scopeBits) response.scopeBits = trie.depth
     return snapshot.tierOf[policy * trie.classCount + clientClass]!
   }
+}
+
+/** Tells the client that the addresses may not work (RFC 8914). @hot */
+function noteBlind(response: Response): void {
+  if (response.edeCode >= 0) return
+  response.edeCode = OTHER
+  response.edeText = BLIND_TEXT
 }
 
 /** Returns the index of an outcome of the tier at `tier` by its weight. @hot */

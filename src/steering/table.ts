@@ -72,7 +72,7 @@ export class SteeringTable {
 
   /**
    * Returns the encoded steering of one RRset; undefined if it needs no choice because no candidate
-   * has a geo code, a point or a weight, and clients get all of them. Several CNAMEs always need a
+   * has a geo code, a point or a weight, clients get all of them, and health counts. Several CNAMEs always need a
    * choice, because a name can have only one CNAME (RFC 2181 section 10.1). Only the first target of a CNAME
    * candidate counts.
    *
@@ -83,17 +83,18 @@ export class SteeringTable {
   compose(
     candidates: readonly Candidate[],
     type: number,
-    { sticky, failover, answers: most }: SetRules = {},
+    { sticky, failover, answers: most, ignoresHealth }: SetRules = {},
     counters?: OutcomeCounters,
   ): Uint32Array | undefined {
-    const isPlain = failover === undefined && counters === undefined
+    const isPlain = failover === undefined && counters === undefined && ignoresHealth !== true
     const answers = isSingleton(type) || candidates.length === 1 ? undefined : most
     if (isPlain && !isSteered(candidates, type, answers)) return undefined
     // Equal sets of other owners have other seeds and lists. Shifts are rare.
     const isShifted = candidates[0]?.shift !== undefined
     const isCounted = counters !== undefined && counters !== OTHER_COUNTERS
-    if (sticky !== undefined || failover !== undefined || isShifted || isCounted) {
-      return this.#encode(candidates, type, { sticky, failover, answers }, counters)
+    const isRare = isShifted || ignoresHealth === true
+    if (sticky !== undefined || failover !== undefined || isRare || isCounted) {
+      return this.#encode(candidates, type, { sticky, failover, answers, ignoresHealth }, counters)
     }
     if (counters !== undefined) {
       return this.#recentCounted.find(candidates, type, answers, this.#composeCounted)

@@ -2,6 +2,7 @@ import { countSelections } from './answer-numbers.ts'
 import {
   ANSWER_SHIFT,
   ANSWERS_SHIFT,
+  BLIND_TIER,
   CHOICE_MAX,
   COUNTED_TIER,
   countersOffset,
@@ -74,7 +75,7 @@ function areAnswers(answers: number, outcomes: number): boolean {
 function isTier(set: Uint32Array, tier: number, head: number, rdataCount: number): boolean {
   if (tier < head || tier >= set.length) return false
   const marks = set[tier]! & ~OUTCOME_COUNT_MASK & (2 ** ANSWERS_SHIFT - 1)
-  if ((marks & ~(STICKY_TIER | COUNTED_TIER)) !== 0) return false
+  if ((marks & ~(STICKY_TIER | COUNTED_TIER | BLIND_TIER)) !== 0) return false
   const isSticky = (marks & STICKY_TIER) !== 0
   const outcomes = set[tier]! & OUTCOME_COUNT_MASK
   const answers = set[tier]! >>> ANSWERS_SHIFT

@@ -1,3 +1,4 @@
+import { OPEN } from '../../steering/rules.ts'
 import type { SteeringTable } from '../../steering/table.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
@@ -55,12 +56,13 @@ export class ImageSink implements RRsetSink {
   }
 
   #compose(owner: Uint8Array, set: OwnerSet): Uint32Array | undefined {
-    const { type, candidates } = set
+    const { type, candidates, allDown } = set
+    const rules = allDown?.policy === OPEN ? { ...set, ignoresHealth: true } : set
     const table = this.#table
-    if (this.#counted === undefined) return table.compose(candidates, type, set)
+    if (this.#counted === undefined) return table.compose(candidates, type, rules)
     const { counters, zone } = this.#counted
     return counters.count(zone, owner, set, (outcomes) => {
-      return table.compose(candidates, type, set, outcomes)
+      return table.compose(candidates, type, rules, outcomes)
     })
   }
 }
