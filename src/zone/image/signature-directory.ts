@@ -68,14 +68,34 @@ export function encodeDirectory(types: readonly SignedType[]): Uint32Array {
   return new Uint32Array(words)
 }
 
+/** Returns how many types the directory at `words[offset]` has. */
+export function signedTypeCount(words: Uint32Array, offset: number): number {
+  return words[offset]!
+}
+
+/** Returns the place of the block of type number `index` in the directory at `words[offset]`. */
+export function signedTypeAt(words: Uint32Array, offset: number, index: number): number {
+  return offset + words[offset + TYPES_WORD + index]!
+}
+
 /** Returns the place of the block of a type in the directory at `words[offset]`; 0 = the type is not signed. @hot */
 export function findSignedType(words: Uint32Array, offset: number, type: number): number {
-  const end = offset + TYPES_WORD + words[offset]!
-  for (let i = offset + TYPES_WORD; i < end; i++) {
-    const block = offset + words[i]!
-    if (words[block]! >>> 16 === type) return block
+  const count = words[offset]!
+  for (let i = 0; i < count; i++) {
+    const block = signedTypeAt(words, offset, i)
+    if (typeOf(words, block) === type) return block
   }
   return 0
+}
+
+/** Returns the type of the block. */
+export function typeOf(words: Uint32Array, block: number): number {
+  return words[block]! >>> 16
+}
+
+/** Returns the TTL of the default answer of the block, in seconds. */
+export function defaultTtlOf(words: Uint32Array, block: number): number {
+  return words[block + DEFAULT_TTL]!
 }
 
 /** Returns how many signatures each answer of the block has. @hot */
@@ -113,11 +133,11 @@ export function decodeDirectory(words: Uint32Array, offset: number): SignedType[
     const rdata = block + DEFAULT_REST
     const answers = rdata + words[block + DEFAULT_COUNT]!
     return {
-      type: words[block]! >>> 16,
+      type: typeOf(words, block),
       signaturesPerAnswer: signaturesPerAnswer(words, block),
       default: {
         signature: words[block + DEFAULT_SIGNATURE]!,
-        ttlSeconds: words[block + DEFAULT_TTL]!,
+        ttlSeconds: defaultTtlOf(words, block),
         rdataIndexes: [...words.subarray(rdata, answers)],
       },
       answers: [...words.subarray(answers, answers + words[block + ANSWER_COUNT]!)],
@@ -143,7 +163,7 @@ export function isDirectory(
   for (let i = TYPES_WORD, typeBefore = 0; i < head; i++) {
     const block = directory[i]!
     if (block < head || block + DEFAULT_REST > count) return false
-    const type = directory[block]! >>> 16
+    const type = typeOf(directory, block)
     if (type <= typeBefore || !isBlock(directory, block, signatures, rdataCountOf(type)))
       return false
     typeBefore = type
@@ -162,7 +182,7 @@ function isBlock(
   const answers = rdata + directory[block + DEFAULT_COUNT]!
   const end = answers + directory[block + ANSWER_COUNT]!
   const isSized = perAnswer > 0 && answers <= directory.length && end <= directory.length
-  if (!isSized || directory[block + DEFAULT_TTL]! >= 2 ** 31) return false
+  if (!isSized || defaultTtlOf(directory, block) >= 2 ** 31) return false
   const fits = (signature: number): boolean => {
     return signature >= PROOF || signature + perAnswer <= signatures
   }

@@ -94,28 +94,15 @@ export class AdditionalSection {
     const body = this.#finder.findTarget(zone, this.#target, reader.zoneLabel)
     if (body === 0) return
     const services = service === 0 ? 0 : reader.findRRset(body, service)
-    if (services !== 0) this.#addSet(query, response, owner, ownerOffset, body, services)
+    const adder = this.#adder
+    const section = Section.Additional
+    if (services !== 0) {
+      adder.addSigned(query, response, section, owner, ownerOffset, body, services)
+    }
     const a = reader.findRRset(body, RRType.A)
     const aaaa = reader.findRRset(body, RRType.AAAA)
-    if (a !== 0) this.#addSet(query, response, owner, ownerOffset, body, a)
-    if (aaaa !== 0) this.#addSet(query, response, owner, ownerOffset, body, aaaa)
-  }
-
-  #addSet(
-    query: Query,
-    response: Response,
-    owner: Uint8Array,
-    ownerOffset: number,
-    body: number,
-    rrset: number,
-  ): void {
-    const section = Section.Additional
-    const first = response.count
-    const added = this.#adder.add(query, response, section, owner, ownerOffset, rrset)
-    if (added === 0 || !query.dnssecOk) return
-    const ttlSeconds = response.ttlSeconds[first]!
-    const type = response.type[first]!
-    this.#adder.addSignatures(response, section, owner, ownerOffset, body, type, ttlSeconds)
+    if (a !== 0) adder.addSigned(query, response, section, owner, ownerOffset, body, a)
+    if (aaaa !== 0) adder.addSigned(query, response, section, owner, ownerOffset, body, aaaa)
   }
 }
 

@@ -243,14 +243,21 @@ export class ZoneAnswerer {
   }
 
   #answerFromBody(query: Query, response: Response, isWildcard: boolean): Step {
-    const reader = this.reader
     const { body, label } = this.#finder
-    const rrset = this.#wantedRRset(body, query.qtype)
+    const { qtype } = query
     const first = response.count
-    const found = rrset !== 0 ? rrset : reader.findRRset(body, RRType.CNAME)
-    const added = found === 0 ? 0 : this.#addAnswer(query, response, body, found)
+    let rrset = this.#wantedRRset(body, qtype)
+    let found = rrset !== 0 ? rrset : this.reader.findRRset(body, RRType.CNAME)
+    let added = found === 0 ? 0 : this.#addAnswer(query, response, body, found)
+    while (added === 0 && found !== 0 && qtype === RRType.ANY) {
+      // Steering chose no records of this type.
+      rrset = this.#anyRRset(body, this.#typeOf(found))
+      if (rrset === 0) break
+      found = rrset
+      added = this.#addAnswer(query, response, body, found)
+    }
     if (added === 0) {
-      this.#deny(query, response, isWildcard ? Match.Wildcard : Match.Name)
+      this.#deny(query, response, isWildcard ? Match.Wildcard : Match.Name, found)
       return Step.Done
     }
     if (this.#proves && isWildcard) this.#denial.addWildcardAnswer(response, label)
@@ -261,17 +268,21 @@ export class ZoneAnswerer {
     return Step.Done
   }
 
-  /** Adds a negative answer: SOA and proof. `match`: how the name was found. */
-  #deny(query: Query, response: Response, match: Match): void {
+  /**
+   * Adds a negative answer: SOA and proof. `match`: how the name was found. `chosen`: RRset that steering chose no
+   * records of; 0 = none.
+   */
+  #deny(query: Query, response: Response, match: Match, chosen = 0): void {
     const first = response.count
     this.#addSoa(query, response)
     if (!this.#proves || response.count === first) return
     const denial = this.#denial
-    const { label } = this.#finder
+    const { body, label } = this.#finder
+    const proof = chosen === 0 ? 0 : this.#adder.proofOfLast(body, this.#typeOf(chosen))
     let isProved = true
     if (match === Match.None) isProved = denial.addNameError(response, label)
-    else if (match === Match.Wildcard) isProved = denial.addWildcardNoData(response, label)
-    else isProved = denial.addNoData(response, 0)
+    else if (match === Match.Wildcard) isProved = denial.addWildcardNoData(response, label, proof)
+    else isProved = denial.addNoData(response, 0, proof)
     // The name is below a name that opt-out leaves unsigned, as the answer about its DS shows.
     // Validators accept an unsigned answer there. Unbound rejects an incomplete proof; BIND rejects
     // a SOA of the zone without its signature.
@@ -279,54 +290,35 @@ export class ZoneAnswerer {
     if (!isProved && !isDsNoData) response.count = first
   }
 
+  #addAnswer(query: Query, response: Response, body: number, rrset: number): number {
+    const owner = this.#owner
+    const at = this.#ownerOffset
+    return this.#adder.addSigned(query, response, Section.Answer, owner, at, body, rrset)
+  }
+
+  #typeOf(rrset: number): number {
+    return this.reader.words[rrset + RRSET_HEAD]! >>> 16
+  }
+
   /**
    * Returns the RRset of a body that answers `qtype`; 0 = none. Queries do not see NSEC3 records
    * (RFC 5155 section 7.2.8).
    */
   #wantedRRset(body: number, qtype: number): number {
-    if (qtype === RRType.ANY) return this.#anyRRset(body)
+    if (qtype === RRType.ANY)
+      return this.reader.findRRset(body, RRType.CNAME) || this.#anyRRset(body)
     return qtype === RRType.NSEC3 ? 0 : this.reader.findRRset(body, qtype)
   }
 
-  #anyRRset(body: number): number {
+  /** Returns the RRset of the lowest type above `above` for a query for ANY; 0 = none is left. */
+  #anyRRset(body: number, above = 0): number {
     const words = this.reader.words
-    const cname = this.reader.findRRset(body, RRType.CNAME)
-    if (cname !== 0) return cname
     const end = body + BODY_RRSETS + (words[body + BODY_STATE]! >>> BODY_COUNT_SHIFT)
     for (let i = body + BODY_RRSETS; i < end; i++) {
-      if (!isForDnssec(words[words[i]! + RRSET_HEAD]! >>> 16)) return words[i]!
+      const type = this.#typeOf(words[i]!)
+      if (type > above && !isForDnssec(type)) return words[i]!
     }
-    return this.reader.findRRset(body, RRType.NSEC)
-  }
-
-  /** Returns the number of records without their signatures. */
-  #addAnswer(query: Query, response: Response, body: number, rrset: number): number {
-    const owner = this.#owner
-    const at = this.#ownerOffset
-    if (this.reader.words[rrset + RRSET_HEAD]! >>> 16 === RRType.RRSIG) {
-      return this.#adder.addAllSignatures(response, owner, at, body, rrset)
-    }
-    return this.#addSigned(query, response, Section.Answer, owner, at, body, rrset)
-  }
-
-  /** Adds an RRset with the owner at `owner[ownerOffset]`, and its signatures. Returns as above. */
-  #addSigned(
-    query: Query,
-    response: Response,
-    section: sections.Section,
-    owner: Uint8Array,
-    ownerOffset: number,
-    body: number,
-    rrset: number,
-  ): number {
-    const first = response.count
-    const added = this.#adder.add(query, response, section, owner, ownerOffset, rrset)
-    if (query.dnssecOk && added > 0 && response.count > first) {
-      const type = response.type[first]!
-      const ttl = response.ttlSeconds[first]!
-      this.#adder.addSignatures(response, section, owner, ownerOffset, body, type, ttl)
-    }
-    return added
+    return above === RRType.NSEC ? 0 : this.reader.findRRset(body, RRType.NSEC)
   }
 
   /** Adds a referral. After a CNAME the response remains authoritative for the CNAME (RFC 1034 section 6.2.7). */
@@ -340,7 +332,8 @@ export class ZoneAnswerer {
     const end = response.count
     if (query.dnssecOk) {
       const ds = this.reader.findRRset(body, RRType.DS)
-      if (ds !== 0) this.#addSigned(query, response, Section.Authority, this.#owner, at, body, ds)
+      if (ds !== 0)
+        this.#adder.addSigned(query, response, Section.Authority, this.#owner, at, body, ds)
       else if (this.#proves) this.#denial.addNoData(response, label)
     }
     this.#additional.add(query, response, first, end)
@@ -353,7 +346,15 @@ export class ZoneAnswerer {
     const at = this.#ownerOffset + this.#name.labelOffset[label]!
     const i = response.count
     const { body } = this.#finder
-    const added = this.#addSigned(query, response, Section.Answer, this.#owner, at, body, dname)
+    const added = this.#adder.addSigned(
+      query,
+      response,
+      Section.Answer,
+      this.#owner,
+      at,
+      body,
+      dname,
+    )
     if (added === 0) {
       this.#addSoa(query, response)
       return Step.Done
@@ -450,7 +451,7 @@ export class ZoneAnswerer {
     const ns = this.reader.findRRset(body, RRType.NS)
     if (ns === 0 || ns === answered) return
     const at = query.labelOffset[this.#firstZoneLabel]!
-    this.#addSigned(query, response, Section.Authority, query.qname, at, body, ns)
+    this.#adder.addSigned(query, response, Section.Authority, query.qname, at, body, ns)
   }
 
   /**

@@ -1,5 +1,4 @@
 import * as nsec3 from '../../dns/dnssec/nsec3.ts'
-import * as classes from '../../dns/iana/classes.ts'
 import * as types from '../../dns/iana/types.ts'
 import type { Response } from '../../dns/message/response.ts'
 import * as sections from '../../dns/message/section.ts'
@@ -11,7 +10,6 @@ import { scratch } from './scratch.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { Section } = sections
-const { RRClass } = classes
 const { RRType } = types
 const {
   CHAIN_COUNT,
@@ -20,8 +18,8 @@ const {
   CHAIN_TYPE,
   NODE_KEY,
   NODE_NAME,
-  RRSET_HEAD,
   RRSET_TTL,
+  RRSET_WORDS,
   ZONE_APEX,
   ZONE_APEX_SIZE,
 } = layout
@@ -65,12 +63,13 @@ export class DenialProofs {
 
   /**
    * Proves that the name at `label` exists without the queried type, or is a delegation without DS.
+   * `answer`: number of the name's record that lacks the type; above 0 if steering chose no records.
    * Returns false if the proof also shows a wildcard at an ancestor, which validators treat as a
    * contradiction. @hot
    */
-  addNoData(response: Response, label: number): boolean {
-    if (!this.#isHashed()) this.#addAtOrBefore(response, label, false)
-    else if (this.#find(label, false) === Relation.Matched) this.#addFound(response)
+  addNoData(response: Response, label: number, answer = 0): boolean {
+    if (!this.#isHashed()) this.#addAtOrBefore(response, label, false, answer)
+    else if (this.#find(label, false) === Relation.Matched) this.#addFound(response, answer)
     else {
       // Opt-out: an unsigned delegation, or an empty non-terminal above only unsigned delegations
       // (RFC 5155 section 7.2.4).
@@ -109,20 +108,20 @@ export class DenialProofs {
 
   /**
    * Proves that the name does not exist, and that the wildcard of its closest encloser lacks the
-   * type. `encloser`: label of the closest encloser. Returns false in the same case as `addNoData`.
-   * @hot
+   * type. `encloser`: label of the closest encloser. `answer`: as for `addNoData`, of the wildcard.
+   * Returns false in the same case as `addNoData`. @hot
    */
-  addWildcardNoData(response: Response, encloser: number): boolean {
+  addWildcardNoData(response: Response, encloser: number, answer = 0): boolean {
     if (this.#isHashed()) {
       const provable = this.#addClosestEncloser(response, encloser)
       // Opt-out: a wildcard above only unsigned delegations has no record.
       if (this.#find(provable, true) !== Relation.Matched) return true
       if (provable !== encloser) return !this.#hasFound(response)
-      this.#addFound(response)
+      this.#addFound(response, answer)
       return true
     }
     this.#addAtOrBefore(response, 0, false)
-    this.#addAtOrBefore(response, encloser, true)
+    this.#addAtOrBefore(response, encloser, true, answer)
     return true
   }
 
@@ -134,10 +133,10 @@ export class DenialProofs {
    * Adds the NSEC of the name at `label`, or of the `*` below it. If that record does not exist,
    * adds the covering one.
    */
-  #addAtOrBefore(response: Response, label: number, wildcard: boolean): void {
+  #addAtOrBefore(response: Response, label: number, wildcard: boolean, answer = 0): void {
     this.#order.setName(this.#name, label, this.#zoneLabel, wildcard)
     this.#search()
-    this.#addFound(response)
+    this.#addFound(response, answer)
   }
 
   /**
@@ -195,37 +194,50 @@ export class DenialProofs {
     return this.#chain + CHAIN_REST + this.#reader.words[this.#chain + CHAIN_PARAMETER_WORDS]!
   }
 
-  /** Adds the record found last, unless the response already has it. */
-  #addFound(response: Response): void {
+  /**
+   * Adds the record found last, unless the response already has it. Of several records of one owner, which differ in
+   * the types that they list, a response has one: `answer` replaces the default one.
+   */
+  #addFound(response: Response, answer = 0): void {
     const reader = this.#reader
     const node = reader.words[this.#nodesStart() + this.#found]!
     const body = reader.visibleBody(node)
     const type = reader.words[this.#chain + CHAIN_TYPE]!
     const rrset = body === 0 ? 0 : reader.findRRset(body, type)
     if (rrset === 0) return
-    const { words, bytes } = reader
-    let at = reader.rdataStart(rrset)
-    if (has(response, type, at + 2)) return
-    const owner = this.#putOwner(response, node)
-    const ttl = words[rrset + RRSET_TTL]!
+    const had = this.#indexOf(response, type, rrset)
+    if (had !== -1 && answer === 0) return
+    const owner = had === -1 ? this.#putOwner(response, node) : response.ownerOffset[had]!
     const { synthesized } = response
+    const first = response.count
     const section = Section.Authority
-    // A second record is an error of the zone, but the signature covers both.
-    const count = words[rrset + RRSET_HEAD]! & 0xffff
-    for (let i = 0; i < count; i++) {
-      const octets = (bytes[at]! << 8) | bytes[at + 1]!
-      response.add(section, synthesized, owner, type, RRClass.IN, ttl, bytes, at + 2, octets)
-      at += octets + 2
-    }
-    this.#adder.addSignatures(response, section, synthesized, owner, body, type, ttl)
+    const ttl = reader.words[rrset + RRSET_TTL]!
+    const adder = this.#adder
+    adder.addProof(response, section, synthesized, owner, body, rrset, answer)
+    adder.addSignatures(response, section, synthesized, owner, body, type, ttl, answer)
+    if (had === -1) return
+    // Both have equally many signatures.
+    for (let i = first; i < response.count; i++) response.move(i, had + i - first)
+    response.count = first
   }
-
   /** True if the response has the record found last. */
   #hasFound(response: Response): boolean {
     const reader = this.#reader
     const body = reader.visibleBody(reader.words[this.#nodesStart() + this.#found]!)
     const rrset = body === 0 ? 0 : reader.findRRset(body, RRType.NSEC3)
-    return rrset !== 0 && has(response, RRType.NSEC3, reader.rdataStart(rrset) + 2)
+    return rrset !== 0 && this.#indexOf(response, RRType.NSEC3, rrset) !== -1
+  }
+
+  /** Returns the index of the first record of the RRset at `rrset` in the authority section; -1 = none is there. */
+  #indexOf(response: Response, type: number, rrset: number): number {
+    const start = this.#reader.rdataStart(rrset)
+    const end = (rrset + this.#reader.words[rrset + RRSET_WORDS]!) * 4
+    for (let i = 0; i < response.count; i++) {
+      const at = response.rdataOffset[i]!
+      const isIt = response.type[i] === type && at > start && at <= end
+      if (isIt && response.section[i] === Section.Authority) return i
+    }
+    return -1
   }
 
   /** Writes the whole name of a node to the response; returns its offset. */
@@ -242,13 +254,4 @@ export class DenialProofs {
     response.synthesizedOctets = offset + octets + apexOctets
     return offset
   }
-}
-
-/** True if the response has a record of that type with its rdata at that offset of the image. */
-function has(response: Response, type: number, rdataOffset: number): boolean {
-  for (let i = 0; i < response.count; i++) {
-    const isIt = response.type[i] === type && response.rdataOffset[i] === rdataOffset
-    if (isIt && response.section[i] === Section.Authority) return true
-  }
-  return false
 }
