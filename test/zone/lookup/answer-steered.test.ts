@@ -47,6 +47,7 @@ const STEERED = [
   'two.k.example.com. 60 A 192.0.2.3 | 2 2 0',
   ...many,
   'none.k.example.com. 60 A 192.0.2.1 | 0',
+  'none.k.example.com. 60 TXT 1 2',
   'cnone.k.example.com. 60 CNAME two.k.example.com. | 0',
   'chain.k.example.com. 60 CNAME none.k.example.com. | 2 1 0',
   'chain.k.example.com. 60 CNAME two.k.example.com. | 2 1 0',
@@ -75,6 +76,11 @@ const STEERED_CASES: readonly Case[] = [
     name: 'nothing chosen is NODATA',
     given: 'none.k.example.com. A',
     want: [[], ['k.example.com. 60 SOA 60'], []],
+  },
+  {
+    name: 'ANY gets another type then',
+    given: 'none.k.example.com. ANY',
+    want: [['none.k.example.com. 60 TXT 1 2'], [], []],
   },
   {
     name: 'no CNAME chosen is NODATA',

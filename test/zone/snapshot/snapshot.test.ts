@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Random } from '../../../src/base/random.ts'
 import { Response } from '../../../src/dns/message/response.ts'
+import { encodeDirectory } from '../../../src/zone/image/signature-directory.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
 import { ZoneAnswerer } from '../../../src/zone/lookup/answer.ts'
 import { CHECKSUM_OCTETS, PREAMBLE_OCTETS } from '../../../src/zone/snapshot/format.ts'
@@ -25,7 +26,12 @@ import { printImage } from './zone-digest.ts'
 const APEX = 'k.example.'
 const FACTS = JSON.stringify({ some: 'facts', with: 'ümlauts' })
 
-/** A zone with something of everything: wildcards, cuts, large sets, empty non-terminals. */
+/** Rdata of an RRSIG of that type. */
+function signature(type: number, octet: number): number[] {
+  return [0, type, 13, 3, ...new Array(14).fill(0), ...wire('.'), octet]
+}
+
+/** A zone with something of everything: wildcards, cuts, large sets, empty non-terminals, signatures. */
 function buildImage(names: number): ZoneImage {
   const image = new ZoneImage()
   const zone = image.addZone(wire(APEX))
@@ -45,6 +51,23 @@ function buildImage(names: number): ZoneImage {
   )
   put(`a.b.c.${APEX}`, 5, [[...wire(`n1.${APEX}`)]])
   for (let i = 0; i < names; i++) put(`n${i}.${APEX}`, 1, [[10, 0, i >> 8, i & 255]])
+  put(`signed.${APEX}`, 1, [
+    [192, 0, 2, 1],
+    [192, 0, 2, 2],
+  ])
+  image.putRRset(zone, wire(`signed.${APEX}`), {
+    type: 46,
+    ttlSeconds: 60,
+    rdata: [1, 2, 3].map((octet) => Uint8Array.from(signature(1, octet))),
+    steering: encodeDirectory([
+      {
+        type: 1,
+        signaturesPerAnswer: 1,
+        default: { signature: 1, ttlSeconds: 60, rdataIndexes: [1] },
+        answers: [0, 1, 2],
+      },
+    ]),
+  })
   image.publish()
   return image
 }
@@ -149,12 +172,12 @@ function exercise(image: ZoneImage): void {
   const reader = image.reader()
   printImage(reader)
   const answerer = new ZoneAnswerer(reader, { choose: () => {} })
-  const names = [APEX, 'n1', 'n299', 'x', 'x.cut', 'c', 'a.b.c', 'b.c', 'ns1', '*'].map((name) =>
-    name === APEX ? name : `${name}.${APEX}`,
-  )
+  const labels = ['n1', 'n299', 'x', 'x.cut', 'c', 'a.b.c', 'b.c', 'ns1', '*', 'signed']
+  const names = [APEX, ...labels.map((label) => `${label}.${APEX}`)]
   for (const name of names) {
-    for (const type of [1, 2, 5, 6, 16, 255]) {
+    for (const type of [1, 2, 5, 6, 16, 46, 255]) {
       const query = question(name, type)
+      query.dnssecOk = true
       const response = new Response()
       response.reset(query)
       try {
@@ -197,6 +220,30 @@ t.test('a forged file is refused, or does no harm', (t) => {
     else exercise(image)
   }
   t.ok(refused > runs(500), `${refused} were refused`)
+  t.end()
+})
+
+t.test('a directory of signatures that names what is missing is refused', (t) => {
+  const { path, octets } = write(t, 10)
+  // The directory: one type at word 2, A with one signature each, three answers, the default one.
+  const directory = Buffer.from(Uint32Array.of(1, 2, 0x10001, 3, 1, 60, 1, 1, 0, 1, 2).buffer)
+  for (const [word, value] of [
+    [1, 9],
+    [2, 0x20001],
+    [2, 0x10003],
+    [3, 4],
+    [4, 3],
+    [7, 2],
+    [10, 3],
+  ] as const) {
+    const forged = forge(octets, (arena) => {
+      const at = arena.indexOf(directory)
+      if (at === -1) t.fail('no directory')
+      arena.writeUInt32LE(value, at + word * 4)
+    })
+    writeFileSync(path, forged)
+    t.match(reasonAgainst(path), /no zone image/, `word ${word}: ${value}`)
+  }
   t.end()
 })
 
@@ -250,6 +297,6 @@ t.test('a directory, a pipe or a link is refused, and no link is written through
 t.test('the layout has the version that it had', (t) => {
   const { octets } = write(t, 5)
   // If this fails, files of before are no good any more: raise VERSION in format.ts, then this.
-  t.equal(createHash('sha256').update(octets).digest('hex').slice(0, 16), '67d9126dbce885aa')
+  t.equal(createHash('sha256').update(octets).digest('hex').slice(0, 16), 'f2b5590d477cedf0')
   t.end()
 })
