@@ -1,6 +1,7 @@
 import { InputError } from '../../base/errors.ts'
 import { canonicalSet } from '../../dns/dnssec/canonical.ts'
 import { RRType } from '../../dns/iana/types.ts'
+import { possibleAnswers, signingProblem } from '../../steering/possible-answers.ts'
 
 /** An RRset that is in an image, or will be. */
 export interface SetData {
@@ -29,14 +30,33 @@ interface SetAnswers {
   readonly default: number
 }
 
-/** Returns the answers of an RRset. NSEC and NSEC3 have one for each record (see signature-directory.ts). */
+/**
+ * Returns the answers of an RRset. NSEC and NSEC3 have one for each record (see signature-directory.ts).
+ * @throws InputError if clients may get more answers than can be signed.
+ */
 export function answersOf({ type, ttlSeconds, rdata, steering }: SetData): SetAnswers {
   if ((type === RRType.NSEC || type === RRType.NSEC3) && rdata.length > 1) {
     const answers = rdata.map((one, i) => ({ ttlSeconds, rdataIndexes: [i], rdata: [one] }))
     return { isNumbered: true, answers, default: 0 }
   }
-  if (steering !== undefined) throw new InputError(undefined, 'steered RRsets cannot be signed yet')
-  return { isNumbered: false, answers: [{ ttlSeconds, rdataIndexes: [], rdata }], default: 0 }
+  if (steering === undefined) {
+    const records = isSingleton(type) ? rdata.slice(0, 1) : rdata
+    const answer = { ttlSeconds, rdataIndexes: [], rdata: records }
+    return { isNumbered: false, answers: [answer], default: 0 }
+  }
+  const possible = possibleAnswers(steering)
+  if (possible === undefined) throw new InputError(undefined, signingProblem(steering) ?? '')
+  const answers = possible.answers.map((one) => {
+    const rdataIndexes = isSingleton(type) ? one.rdataIndexes.slice(0, 1) : one.rdataIndexes
+    const records = rdataIndexes.map((index) => rdata[index]!)
+    return { ttlSeconds: one.ttlSeconds, rdataIndexes, rdata: records }
+  })
+  return { isNumbered: true, answers, default: possible.default }
+}
+
+/** True if answers contain one record of the RRset, even if it has more (see `RRsetAdder`). */
+function isSingleton(type: number): boolean {
+  return type === RRType.CNAME || type === RRType.DNAME
 }
 
 /** Returns a key that two answers of one name and type share if and only if they can share a signature. */

@@ -10,6 +10,12 @@ import {
   printName,
 } from '../../../src/dns/name/name.ts'
 import { printRdata } from '../../../src/dns/rdata/index.ts'
+import { possibleAnswers } from '../../../src/steering/possible-answers.ts'
+import {
+  decodeDirectory,
+  findSignedType,
+  signatureOf,
+} from '../../../src/zone/image/signature-directory.ts'
 import type { OwnedRRset } from '../../support/zone-contents.ts'
 import { APEX, KSK, MADE, ZSK } from './signing-stage.ts'
 
@@ -59,13 +65,30 @@ function isCut({ owner, sets }: Name): boolean {
   return owner.length > APEX.length && sets.some(({ type }) => type === RRType.NS)
 }
 
+/** Returns the lists of types of a name: all that can have records, then one without each that may have none. */
+function typeListsOf(sets: readonly OwnedRRset[]): number[][] {
+  const answersOf = ({ steering }: OwnedRRset): number[] => {
+    if (steering === undefined) return [1]
+    return possibleAnswers(steering)!.answers.map(({ rdataIndexes }) => rdataIndexes.length)
+  }
+  const present = sets.filter((set) => answersOf(set).some((count) => count > 0))
+  const types = present.map(({ type }) => type)
+  const lists = [types]
+  for (const set of present.toSorted((a, b) => a.type - b.type)) {
+    if (answersOf(set).includes(0)) lists.push(types.filter((type) => type !== set.type))
+  }
+  return lists
+}
+
 /** Returns `owner type rdata` of each NSEC record that the zone must have. */
 export function nsecOf(contents: readonly OwnedRRset[]): string[] {
   const names = authoritative(contents)
-  return names.map(({ owner, sets }, i) => {
-    const types = [...sets.map(({ type }) => type), RRType.NSEC, RRType.RRSIG]
+  return names.flatMap(({ owner, sets }, i) => {
     const next = names[(i + 1) % names.length]!.owner
-    return `${printName(owner)} ${printRdata(RRType.NSEC, composeNsec(next, types))}`
+    return typeListsOf(sets).map((types) => {
+      const rdata = composeNsec(next, [...types, RRType.NSEC, RRType.RRSIG])
+      return `${printName(owner)} ${printRdata(RRType.NSEC, rdata)}`
+    })
   })
 }
 
@@ -85,39 +108,63 @@ export function nsec3Of(contents: readonly OwnedRRset[], isOptOut: boolean): str
       return { ...name, label: hasher.label.slice() }
     })
     .sort((a, b) => Buffer.compare(a.label, b.label))
-  return hashed.map((name, i) => {
-    const types = name.sets.map(({ type }) => type)
-    const signed = isCut(name) ? types.includes(RRType.DS) : types.length > 0
+  return hashed.flatMap((name, i) => {
     const next = hashed[(i + 1) % hashed.length]!.label
-    const rdata = composeNsec3(next, signed ? [...types, RRType.RRSIG] : types, { isOptOut })
-    return `${printName(Buffer.concat([name.label, APEX]))} ${printRdata(RRType.NSEC3, rdata)}`
+    const isDelegation = isCut(name) && !name.sets.some(({ type }) => type === RRType.DS)
+    return typeListsOf(name.sets).map((types, _, [all]) => {
+      const signed = isDelegation || all!.length === 0 ? types : [...types, RRType.RRSIG]
+      const rdata = composeNsec3(next, signed, { isOptOut })
+      return `${printName(Buffer.concat([name.label, APEX]))} ${printRdata(RRType.NSEC3, rdata)}`
+    })
   })
 }
 
-/** Returns what is wrong with the signatures: each authoritative RRset has exactly one valid one per key. */
+/** The answers of an RRset: their records and TTLs; undefined = no records. */
+function answersOf(set: OwnedRRset): (OwnedRRset | undefined)[] {
+  const { steering, rdata, type } = set
+  if (type === RRType.NSEC || type === RRType.NSEC3)
+    return rdata.map((one) => ({ ...set, rdata: [one] }))
+  if (steering === undefined) return [set]
+  return possibleAnswers(steering)!.answers.map(({ ttlSeconds, rdataIndexes }) => {
+    if (rdataIndexes.length === 0) return undefined
+    return { ...set, ttlSeconds, rdata: rdataIndexes.map((index) => rdata[index]!) }
+  })
+}
+
+/** Returns what is wrong with the signatures: each answer of an authoritative RRset has exactly one, which is valid. */
 export function faultsOfSignatures(contents: readonly OwnedRRset[]): string[] {
   const faults: string[] = []
   const expected = new Set<string>()
-  const rrsigs = new Map<string, Uint8Array[]>()
-  for (const set of contents) {
-    if (set.type !== RRType.RRSIG) continue
-    for (const rdata of set.rdata) {
-      const key = `${nameKey(set.owner)} ${coveredType(rdata)}`
-      rrsigs.set(key, [...(rrsigs.get(key) ?? []), rdata])
-    }
-  }
+  const rrsigs = contents.filter(({ type }) => type === RRType.RRSIG)
+  const rrsigsOf = new Map(rrsigs.map((set) => [nameKey(set.owner), set]))
   const denials = contents.filter(({ type }) => type === RRType.NSEC || type === RRType.NSEC3)
   const signed = authoritative(contents).flatMap((name) => {
     return isCut(name) ? name.sets.filter(({ type }) => type === RRType.DS) : name.sets
   })
   for (const set of [...denials, ...signed]) {
     const key = `${nameKey(set.owner)} ${set.type}`
-    expected.add(key)
-    const dnskey = KEY_TYPES.includes(set.type) ? KSK : ZSK
-    const own = rrsigs.get(key) ?? []
-    const isSigned = own.length === 1 && verifySet(set, own[0]!, dnskey.dnskey)
-    if (!isSigned) faults.push(`${printName(set.owner)} ${printType(set.type)}: ${own.length}`)
+    const answers = answersOf(set)
+    if (answers.some((answer) => answer !== undefined)) expected.add(key)
+    const { dnskey } = KEY_TYPES.includes(set.type) ? KSK : ZSK
+    const own = rrsigsOf.get(nameKey(set.owner))
+    const words = own?.steering ?? new Uint32Array(1)
+    const block = findSignedType(words, 0, set.type)
+    for (const [i, answer] of answers.entries()) {
+      if (answer === undefined) continue
+      const at = block === 0 ? -1 : signatureOf(words, block, i)
+      const rrsig = own?.rdata[at]
+      const isSigned = rrsig !== undefined && verifySet(answer, rrsig, dnskey)
+      if (!isSigned)
+        faults.push(`${printName(set.owner)} ${printType(set.type)} answer ${i}: ${at}`)
+    }
   }
-  for (const key of rrsigs.keys()) if (!expected.has(key)) faults.push(`${key} is signed`)
+  for (const { owner, rdata, steering } of rrsigs) {
+    const types = decodeDirectory(steering!, 0)
+    const used = new Set(types.flatMap((type) => [type.default.signature, ...type.answers]))
+    for (const [i, rrsig] of rdata.entries()) {
+      const key = `${nameKey(owner)} ${coveredType(rrsig)}`
+      if (!expected.has(key) || !used.has(i)) faults.push(`${key} has a signature too many`)
+    }
+  }
   return faults
 }

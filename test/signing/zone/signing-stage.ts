@@ -64,7 +64,12 @@ export class TestKeys implements KeySource {
     return () => this.#listeners.delete(listener)
   }
 
-  notePublished(): void {}
+  /** What the signer reported as served. */
+  readonly published: ZoneKeys[] = []
+
+  notePublished(_zone: Uint8Array, keys: ZoneKeys): void {
+    this.published.push(keys)
+  }
 
   change(keys: ZoneKeys | undefined): void {
     this.keys = keys
@@ -107,8 +112,14 @@ export class SigningStage {
     )
   }
 
-  put(owner: string, type: number, rdata: readonly Uint8Array[], ttlSeconds = 300): void {
-    this.image.putRRset(this.zone, wire(owner), { type, ttlSeconds, rdata })
+  put(
+    owner: string,
+    type: number,
+    rdata: readonly Uint8Array[],
+    ttlSeconds = 300,
+    steering?: Uint32Array,
+  ): void {
+    this.image.putRRset(this.zone, wire(owner), { type, ttlSeconds, rdata, steering })
     this.signer.note(wire(owner), type)
   }
 

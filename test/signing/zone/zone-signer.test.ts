@@ -4,6 +4,7 @@ import { RRType } from '../../../src/dns/iana/types.ts'
 import { printName } from '../../../src/dns/name/name.ts'
 import { printRdata } from '../../../src/dns/rdata/index.ts'
 import type { SigningPolicy } from '../../../src/signing/zone-keys.ts'
+import { encodeSteering, NO_POLICY } from '../../../src/steering/encode.ts'
 import { runs } from '../../support/runs.ts'
 import type { OwnedRRset } from '../../support/zone-contents.ts'
 import { wire } from '../../support/zone-text.ts'
@@ -18,7 +19,17 @@ const label = fc.constantFrom('a', 'b', '*', 'z', 'a-b', '\\000', '\\255')
 const owner = fc
   .array(label, { maxLength: 3 })
   .map((labels) => `${labels.map((text) => `${text}.`).join('')}example.`)
+const outcome = fc.record({
+  weight: fc.constant(1),
+  ttlSeconds: fc.constantFrom(30, 60),
+  rdataIndexes: fc.subarray([0, 1, 2]),
+})
+const tier = fc.array(outcome, { minLength: 1, maxLength: 3 })
+const steering = fc
+  .tuple(fc.array(tier, { minLength: 1, maxLength: 2 }), fc.constantFrom(1, 2))
+  .map(([tiers, answers]) => encodeSteering(NO_POLICY, tiers, { answers }))
 const edit = fc.record({
+  steering: fc.option(steering, { nil: undefined }),
   owner,
   type: fc.constantFrom(RRType.A, RRType.A, RRType.TXT, RRType.NS, RRType.DS, RRType.DNAME),
   isRemoved: fc.boolean(),
@@ -27,7 +38,7 @@ const edit = fc.record({
 type Edit = typeof edit extends fc.Arbitrary<infer T> ? T : never
 
 function rdataOf({ type, last }: Edit): Uint8Array[] {
-  if (type === RRType.A) return A(last)
+  if (type === RRType.A) return [...A(last), ...A(10 + last), ...A(20 + last)]
   if (type === RRType.TXT) return [Uint8Array.from([1, 0x60 + last])]
   return type === RRType.DS ? DS : NS
 }
@@ -36,7 +47,10 @@ function apply(stage: SigningStage, edit: Edit): void {
   const isApex = edit.owner === 'example.'
   if (isApex && edit.type !== RRType.A) return
   if (edit.isRemoved) stage.remove(edit.owner, edit.type)
-  else stage.put(edit.owner, edit.type, rdataOf(edit), 300 * edit.last)
+  else {
+    const steering = edit.type === RRType.A && !isApex ? edit.steering : undefined
+    stage.put(edit.owner, edit.type, rdataOf(edit), 300 * edit.last, steering)
+  }
 }
 
 function recordsOf(contents: readonly OwnedRRset[], type: number): string[] {
