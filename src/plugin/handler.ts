@@ -68,6 +68,8 @@ export const Trait = {
   Several: 256,
   /** The link reads or changes the records of every reply. */
   Records: 512,
+  /** The query has DO, or is for a type of DNSSEC: RRSIG to CDNSKEY. */
+  Dnssec: 1024,
 } as const
 
 /**

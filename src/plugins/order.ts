@@ -128,6 +128,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   acl: async () => (await import('./acl/setup.ts')).acl,
   egressfirewall: async () => (await import('./egressfirewall/setup.ts')).egressfirewall,
   ocp_dnsnameresolver: async () => (await import('./egressfirewall/setup.ts')).ocpDnsNameResolver,
+  dnssec: async () => (await import('./dnssec/setup.ts')).dnssec,
   header: async () => (await import('./header/setup.ts')).header,
   minimal: async () => (await import('./minimal/setup.ts')).minimal,
   template: async () => (await import('./template/setup.ts')).template,

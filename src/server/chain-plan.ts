@@ -69,6 +69,8 @@ export function traitsOf(query: Query): number {
   if (query.nsidRequested) traits |= Trait.Nsid
   if (query.qclass !== RRClass.IN) traits |= Trait.OtherClass
   if (query.qtype === RRType.ANY) traits |= Trait.Any
+  if (query.dnssecOk) traits |= Trait.Dnssec
+  else if (query.qtype >= RRType.RRSIG && query.qtype <= RRType.CDNSKEY) traits |= Trait.Dnssec
   if (query.qtype === RRType.AXFR || query.qtype === RRType.IXFR) traits |= Trait.Transfer
   return traits
 }

@@ -93,6 +93,7 @@ function copyEdns(to: Query, from: Query): void {
   to.ednsVersion = from.ednsVersion
   to.payloadOctets = from.payloadOctets
   to.dnssecOk = from.dnssecOk
+  to.compactOk = from.compactOk
   to.nsidRequested = from.nsidRequested
   to.zoneVersionRequested = from.zoneVersionRequested
   to.cookieOffset = from.cookieOffset

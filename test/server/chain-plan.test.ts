@@ -1,14 +1,15 @@
 import t from 'tap'
 import { Random } from '../../src/base/random.ts'
 import { RRType } from '../../src/dns/iana/types.ts'
-import type { Handler } from '../../src/plugin/handler.ts'
+import { type Handler, Trait } from '../../src/plugin/handler.ts'
 import { Errors } from '../../src/plugins/errors/errors.ts'
 import { Loadbalance } from '../../src/plugins/loadbalance/loadbalance.ts'
 import { Minimal } from '../../src/plugins/minimal/minimal.ts'
-import { planChain } from '../../src/server/chain-plan.ts'
+import { planChain, traitsOf } from '../../src/server/chain-plan.ts'
 import { encodeSteering, NO_POLICY } from '../../src/steering/encode.ts'
 import { SteeringTable } from '../../src/steering/table.ts'
 import { ZoneAnswerer } from '../../src/zone/lookup/answer.ts'
+import { transaction } from '../support/transaction.ts'
 import { wireQuery } from '../support/wire.ts'
 import { imageOf } from '../support/zone-lines.ts'
 import { wire } from '../support/zone-names.ts'
@@ -133,4 +134,15 @@ t.test('a plan ends at the first handler that serves as a whole', async (t) => {
   t.strictSame(namesOf(new Minimal(toy)), ['minimal', 'opaque'])
   t.equal(planChain(new Minimal(bottom)).source, bottom)
   t.equal(planChain(new Minimal(toy)).source, undefined)
+})
+
+t.test('the traits of queries that concern DNSSEC', async (t) => {
+  const concerns = (type: number, dnssecOk: boolean): boolean => {
+    const { query } = transaction({ name: 'example.org.', type, dnssecOk })
+    return (traitsOf(query) & Trait.Dnssec) !== 0
+  }
+  const { A, DS, SSHFP, RRSIG, NSEC, DNSKEY, CDS, CDNSKEY, OPENPGPKEY } = RRType
+  for (const type of [A, DS, SSHFP, OPENPGPKEY]) t.equal(concerns(type, false), false, `${type}`)
+  for (const type of [RRSIG, NSEC, DNSKEY, CDS, CDNSKEY]) t.ok(concerns(type, false), `${type}`)
+  t.ok(concerns(A, true), 'DO')
 })

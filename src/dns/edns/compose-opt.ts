@@ -63,7 +63,8 @@ export function composeOpt(query: Query, response: Response, start: number, end:
   // Root owner, type, size; upper bits of the rcode, version 0, flags, length.
   packetView.setInt32(start, (RRType.OPT << 8) | (response.payloadOctets >> 8))
   packetView.setInt32(start + 4, (response.payloadOctets << 24) | ((response.rcode >> 4) << 16))
-  packetView.setInt32(start + 7, query.dnssecOk ? -0x8000_0000 : 0)
+  const dnssecOk = query.dnssecOk ? -0x8000_0000 : 0
+  packetView.setInt32(start + 7, response.isCompact ? dnssecOk | 0x4000_0000 : dnssecOk)
   let at = start + OPT_OCTETS
   if (query.hasEcs) at = composeEcs(query, response.scopeBits, at)
   if (cookieGoesOut(query, response)) at = composeCookie(query, response, at)

@@ -12,6 +12,8 @@ const IPV6 = 2
 const ECS_FIXED_OCTETS = 4
 /** DO, the highest of the flags that follow the version (RFC 3225). */
 const DNSSEC_OK = 0x80
+/** CO, the next flag (RFC 9824 section 5.1). */
+const COMPACT_OK = 0x40
 
 /**
  * Parses an OPT record (RFC 6891 section 6.1.2) of the packet at `packet` of the packet memory into
@@ -28,7 +30,9 @@ export function parseOpt(
   query.hasEdns = true
   query.payloadOctets = (packetOctets[fixed + 2]! << 8) | packetOctets[fixed + 3]!
   query.ednsVersion = packetOctets[fixed + 5]!
-  query.dnssecOk = (packetOctets[fixed + 6]! & DNSSEC_OK) !== 0
+  const flags = packetOctets[fixed + 6]!
+  query.dnssecOk = (flags & DNSSEC_OK) !== 0
+  query.compactOk = (flags & COMPACT_OK) !== 0
   // Options of another version may have another format.
   if (query.ednsVersion !== 0) return true
   return parseOptions(query, packet, fixed + 10, fixed + 10 + rdataOctets)

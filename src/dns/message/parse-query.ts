@@ -87,6 +87,7 @@ function resetEdns(query: Query): void {
   query.ednsVersion = 0
   query.payloadOctets = 0
   query.dnssecOk = false
+  query.compactOk = false
   query.nsidRequested = false
   query.zoneVersionRequested = false
   query.cookieOffset = 0

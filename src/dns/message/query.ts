@@ -68,6 +68,8 @@ export class Query {
   /** The requestor's UDP payload size; 0 without EDNS. */
   payloadOctets = 0
   dnssecOk = false
+  /** The flag CO: the client accepts NXDOMAIN in compact denials (RFC 9824 section 5.1). */
+  compactOk = false
   nsidRequested = false
   zoneVersionRequested = false
   /** COOKIE option data in `packet`: 0 octets if absent, else 8 or 16..40 (RFC 7873 section 4). */

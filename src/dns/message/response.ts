@@ -69,6 +69,8 @@ export class Response {
   scopeBits = 0
   /** True if another client, or the same one later, may get another answer to the same question. */
   isSteered = false
+  /** Sets the flag CO: the reply is from a zone with compact denial, and the query has CO (RFC 9824 section 5.1). */
+  isCompact = false
   /** NSID to return if the client requests it (RFC 5001); null = none configured. */
   nsid: Uint8Array | null = null
   /** Agent that wants reports of errors (RFC 9567), a wire name; null = none. */
@@ -145,6 +147,7 @@ export class Response {
     this.synthesizedOctets = 0
     this.scopeBits = 0
     this.isSteered = false
+    this.isCompact = false
     this.isSearched = false
     this.nsid = null
     this.reportAgent = null

@@ -261,6 +261,13 @@ t.test('EDNS options', async (t) => {
   }
 })
 
+t.test('the flags DO and CO', async (t) => {
+  for (const flags of [0, 0x4000, 0x8000, 0xc000]) {
+    const { query } = parse(wireQuery({ name: 'a', edns: { flags } }))
+    t.match(query, { dnssecOk: flags >= 0x8000, compactOk: (flags & 0x4000) !== 0 })
+  }
+})
+
 t.test('a cut option is refused', async (t) => {
   const packet = Buffer.from(wireQuery({ name: 'a', edns: { options: [[3, bytes(1, 2)]] } }))
   packet.writeUInt16BE(3, packet.length - 4)
@@ -302,6 +309,7 @@ t.test('the query is filled in', async (t) => {
     hasEdns: true,
     payloadOctets: 4096,
     dnssecOk: true,
+    compactOk: false,
     nsidRequested: true,
     cookieOctets: 8,
     hasEcs: true,

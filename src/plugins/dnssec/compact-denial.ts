@@ -1,0 +1,101 @@
+import { RRType } from '../../dns/iana/types.ts'
+import { lowerName } from '../../dns/name/name.ts'
+import { nameOctetsAt } from '../../dns/name/name-at.ts'
+
+const NAME_OCTETS_MAX = 255
+const LABEL_OCTETS_MAX = 63
+
+/** What an NSEC record of the link says. Below these numbers: the type that the name lacks. */
+export const Proof = {
+  /** The name does not exist. */
+  NoName: 0x1_0000,
+  /** The name is a delegation without DS. */
+  Insecure: 0x1_0001,
+  /** The name exists; nothing is said about its types. */
+  Name: 0x1_0002,
+} as const
+
+/**
+ * Types that a name may have, as its source knows them only by query. A validator may conclude from one NSEC record
+ * that a type is missing (RFC 8198), so the list is long. It has no CNAME, DNAME, NS and DS: with these, the record
+ * would prove something else.
+ */
+const TYPES: readonly number[] = [
+  RRType.A,
+  RRType.PTR,
+  RRType.HINFO,
+  RRType.MX,
+  RRType.TXT,
+  RRType.RP,
+  RRType.AFSDB,
+  RRType.AAAA,
+  RRType.LOC,
+  RRType.SRV,
+  RRType.NAPTR,
+  RRType.CERT,
+  RRType.APL,
+  RRType.SSHFP,
+  RRType.IPSECKEY,
+  RRType.RRSIG,
+  RRType.NSEC,
+  RRType.TLSA,
+  RRType.SMIMEA,
+  RRType.HIP,
+  RRType.OPENPGPKEY,
+  RRType.SVCB,
+  RRType.HTTPS,
+  RRType.SPF,
+  RRType.EUI48,
+  RRType.EUI64,
+  RRType.URI,
+  RRType.CAA,
+]
+const APEX_TYPES: readonly number[] = [
+  ...TYPES,
+  RRType.NS,
+  RRType.SOA,
+  RRType.DNSKEY,
+  RRType.CDS,
+  RRType.CDNSKEY,
+]
+const PROVED: readonly number[] = [RRType.RRSIG, RRType.NSEC]
+
+/** Returns the types of an NSEC record of compact denial (RFC 9824 section 3). `proof`: see `Proof`. */
+export function provenTypes(proof: number, isApex: boolean): readonly number[] {
+  if (proof === Proof.NoName) return [...PROVED, RRType.NXNAME]
+  if (proof === Proof.Insecure) return [...PROVED, RRType.NS]
+  // No type at all: a name between others.
+  if (proof === RRType.ANY) return isApex ? [...PROVED, RRType.SOA, RRType.DNSKEY] : PROVED
+  const types = isApex ? APEX_TYPES : TYPES
+  // The record has a signature in any case.
+  return types.filter((type) => type !== proof || type === RRType.RRSIG)
+}
+
+/**
+ * Returns the name that directly follows the one at `bytes[at]` (RFC 9824 section 3, RFC 4471), in lower case: `\000`
+ * below it, or, if there is no room below it, beside it.
+ */
+export function nameAfter(bytes: Uint8Array, at: number): Uint8Array {
+  const name = lowerName(bytes.subarray(at, at + nameOctetsAt(bytes, at)))
+  const { length } = name
+  if (length + 2 <= NAME_OCTETS_MAX) return Buffer.concat([Buffer.from([1, 0]), name])
+  const first = name[0]!
+  if (length < NAME_OCTETS_MAX && first < LABEL_OCTETS_MAX) {
+    const label = name.subarray(1, first + 1)
+    return Buffer.concat([Buffer.from([first + 1]), label, Buffer.of(0), name.subarray(first + 1)])
+  }
+  return incremented(name)
+}
+
+/** Returns the next name with a label of the same length, or the parent's if all octets have the highest value. */
+function incremented(name: Uint8Array): Uint8Array {
+  const next = name.slice()
+  for (let i = next[0]!; i > 0; i--) {
+    const octet = next[i]!
+    if (octet === 0xff) continue
+    // Letters count in lower case.
+    next[i] = octet === 0x40 ? 0x5b : octet + 1
+    return Buffer.concat([Buffer.of(i), next.subarray(1, i + 1), name.subarray(name[0]! + 1)])
+  }
+  return nameAfter(name, name[0]! + 1)
+}

@@ -1,0 +1,129 @@
+import { InputError, InputErrors, type Position } from '../../base/errors.ts'
+import { printAlgorithm } from '../../dns/dnssec/algorithms.ts'
+import { FLAGS_KSK, type SigningKey } from '../../dns/dnssec/dnskey.ts'
+import { equalNames, isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
+import { type KeyPair, readKeyFile } from '../../signing/keys/key-file.ts'
+import type { ZoneKeys } from '../../signing/zone-keys.ts'
+import type { ServedKeys } from './served-keys.ts'
+
+/** As in CoreDNS. */
+const DNSKEY_TTL_SECONDS = 3600
+/** The flag of a secure entry point, by which a KSK differs from a ZSK. */
+const SEP = FLAGS_KSK & 1
+
+/** A key pair that a line of the Corefile names. */
+interface NamedKey {
+  /** With or without `.key` or `.private`. */
+  readonly path: string
+  readonly position: Position
+}
+
+/**
+ * The key pairs of `key file`. They never change. If there are keys of both kinds, KSKs sign the keys and ZSKs all
+ * other RRsets; else each key signs all.
+ */
+export class KeyFiles implements ServedKeys {
+  readonly #files: readonly NamedKey[]
+  readonly #zones: readonly Uint8Array[]
+  #pairs: readonly KeyPair[] = []
+  readonly #found = new Map<string, ZoneKeys | undefined>()
+
+  /** `zones`: the keys must be able to sign one of these. */
+  constructor(files: readonly NamedKey[], zones: readonly Uint8Array[]) {
+    this.#files = files
+    this.#zones = zones
+  }
+
+  manage(): void {}
+
+  stop(): void {}
+
+  check(warn: (warning: InputError) => void): number {
+    this.start(warn)
+    return this.#pairs.length
+  }
+
+  /** Reads the files. @throws InputError. */
+  start(warn: (warning: InputError) => void): void {
+    const faults: InputError[] = []
+    const pairs: KeyPair[] = []
+    for (const file of this.#files) {
+      try {
+        const pair = readKeyFile(file.path)
+        this.#check(pair, pairs, file, warn)
+        pairs.push(pair)
+      } catch (error) {
+        if (!(error instanceof InputError)) throw error
+        const { position } = file
+        faults.push(...error.all().map((one) => withPosition(one, position)))
+      }
+    }
+    const [first, ...others] = faults
+    if (first !== undefined) throw new InputErrors(first, others)
+    this.#pairs = pairs
+    this.#found.clear()
+  }
+
+  find(zone: Uint8Array): ZoneKeys | undefined {
+    const key = nameKey(zone)
+    if (!this.#found.has(key)) this.#found.set(key, this.#keysOf(zone))
+    return this.#found.get(key)
+  }
+
+  subscribe(): () => void {
+    return () => {}
+  }
+
+  /** No step of a roll waits for it. */
+  notePublished(): void {}
+
+  #keysOf(zone: Uint8Array): ZoneKeys | undefined {
+    const keys = this.#pairs.filter((pair) => isSubdomain(zone, pair.zone))
+    if (keys.length === 0) return undefined
+    const isKsk = ({ flags }: SigningKey): boolean => (flags & SEP) !== 0
+    const keySigners = keys.filter(isKsk)
+    const zoneSigners = keys.filter((one) => !isKsk(one))
+    const isSplit = keySigners.length > 0 && zoneSigners.length > 0
+    return {
+      dnskeys: keys.map(({ dnskey }) => dnskey),
+      dnskeyTtlSeconds: DNSKEY_TTL_SECONDS,
+      cds: [],
+      cdnskeys: [],
+      keySigners: isSplit ? keySigners : keys,
+      zoneSigners: isSplit ? zoneSigners : keys,
+    }
+  }
+
+  /** @throws InputError if the key cannot be used. */
+  #check(
+    pair: KeyPair,
+    others: readonly KeyPair[],
+    { position }: NamedKey,
+    warn: (warning: InputError) => void,
+  ): void {
+    const { zone, tag, algorithm } = pair
+    const name = `key ${printName(zone)} ${printAlgorithm(algorithm)} ${tag}`
+    const zones = this.#zones.map((one) => printName(one)).join(', ')
+    if (!this.#zones.some((one) => isSubdomain(one, zone))) {
+      const fix = `make a key for the zone, such as sextant keys generate ${zones}`
+      throw new InputError(position, `${name} cannot sign ${zones}: it is of another zone; ${fix}`)
+    }
+    const isSame = (one: KeyPair): boolean => {
+      return one.tag === tag && one.algorithm === algorithm && equalNames(one.zone, zone)
+    }
+    if (others.some(isSame)) {
+      const fix = 'name each key once, and replace one of two keys with the same tag'
+      throw new InputError(position, `${name}: two keys have this tag; ${fix}`)
+    }
+    const foreign = this.#zones.filter((one) => isSubdomain(one, zone) && !equalNames(one, zone))
+    if (foreign.length === 0) return
+    const signed = foreign.map((one) => printName(one)).join(', ')
+    warn(
+      new InputError(position, `${name} also signs ${signed}, the name of which it does not have`),
+    )
+  }
+}
+
+function withPosition(error: InputError, position: Position): InputError {
+  return error.position === undefined ? new InputError(position, error.message, error) : error
+}

@@ -1,0 +1,252 @@
+import { resolve } from 'node:path'
+import { InputError, InputErrors, type Position } from '../../base/errors.ts'
+import { didYouMean } from '../../base/nearest.ts'
+import { lazyKey } from '../../base/shared-values.ts'
+import type { Dispenser } from '../../corefile/dispenser.ts'
+import { canSign, SIGNING_NAMES, scanAlgorithm } from '../../dns/dnssec/algorithms.ts'
+import { type HostPort, splitHostPort } from '../../dns/host-port.ts'
+import { scanAddress } from '../../dns/text/address.ts'
+import { nextOnce } from '../../plugin/arguments/once.ts'
+import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
+import type { SetupContext } from '../../plugin/directive.ts'
+import {
+  DEFAULT_POLICY,
+  type PolicyLine,
+  type PolicyOverrides,
+  type RollPolicy,
+  scanPolicy,
+  withOverrides,
+} from '../../signing/rolls/policy.ts'
+import type { BudgetRates } from './signature-budget.ts'
+
+const CAPACITY_DEFAULT = 10_000
+const CAPACITY_MAX = 10_000_000
+const RATES_DEFAULT: BudgetRates = { total: 1000, perNetwork: 100 }
+const RATE_MAX = 60_000
+
+/** Something that a line of the Corefile names. */
+interface Placed {
+  readonly position: Position
+}
+
+/** Where keys come from. `path`: absolute, or relative to the working directory. */
+export type KeyPlace = Placed &
+  (
+    | { readonly kind: 'files'; readonly files: readonly (Placed & { readonly path: string })[] }
+    | { readonly kind: 'directory'; readonly path: string }
+  )
+
+export interface DnssecOptions {
+  readonly zones: readonly Uint8Array[]
+  /** True: the directive names its zones; else they are those of the block. */
+  readonly isNamed: boolean
+  readonly keys: KeyPlace
+  readonly policy: RollPolicy
+  /** Nameservers of the parent zone. */
+  readonly parents: readonly HostPort[]
+  /** Entries of the cache of signatures in each thread. */
+  readonly capacity: number
+  readonly rates: BudgetRates
+}
+
+interface Draft {
+  keys: KeyPlace | undefined
+  policy: RollPolicy | undefined
+  readonly overrides: { -readonly [Name in keyof PolicyOverrides]: PolicyOverrides[Name] }
+  readonly parents: HostPort[]
+  /** Properties that only keys of a directory have. */
+  rollsAt: { readonly property: string; readonly position: Position } | undefined
+  capacity: number
+  rates: BudgetRates
+}
+
+/** Policies of this Corefile by name, as far as it is read. */
+const POLICIES = lazyKey('policies of dnssec', () => new Map([['default', DEFAULT_POLICY]]))
+
+/** Reads `dnssec [ZONES...] { … }`. @throws InputError. */
+export function scanOptions(c: SetupContext): DnssecOptions {
+  const d = c.dispenser
+  const draft: Draft = {
+    keys: undefined,
+    policy: undefined,
+    overrides: {},
+    parents: [],
+    rollsAt: undefined,
+    capacity: CAPACITY_DEFAULT,
+    rates: RATES_DEFAULT,
+  }
+  let zones: readonly Uint8Array[] = []
+  let isNamed = false
+  for (let i = 0; nextOnce(d, i); i++) {
+    const args = d.remainingArgs()
+    isNamed = args.length > 0
+    zones = scanZoneArgsOrBlock(d, args, c.block)
+    d.eachProperty(() => scanProperty(c, draft))
+  }
+  const { keys, rollsAt, parents, capacity, rates } = draft
+  if (keys === undefined) {
+    throw d.error('dnssec has no keys; add keys DIR, or key file KEY for each key')
+  }
+  if (keys.kind === 'files' && rollsAt !== undefined) {
+    const { property, position } = rollsAt
+    throw at(position, `${property} needs keys DIR: keys of key file are neither made nor rolled`)
+  }
+  const policy = withOverrides(draft.policy ?? DEFAULT_POLICY, draft.overrides)
+  return { zones, isNamed, keys, policy, parents, capacity, rates }
+}
+
+const PROPERTIES: ReadonlyMap<string, (c: SetupContext, draft: Draft) => void> = new Map([
+  ['key', scanKey],
+  ['keys', scanKeys],
+  ['policy', scanPolicyProperty],
+  ['split', scanSplit],
+  ['algorithm', scanAlgorithmProperty],
+  ['denial', scanDenial],
+  ['parent', scanParents],
+  ['cache_capacity', scanCapacity],
+  ['signatures_per_second', scanRates],
+])
+
+function scanProperty(c: SetupContext, draft: Draft): void {
+  const d = c.dispenser
+  const scan = PROPERTIES.get(d.value())
+  if (scan === undefined) throw d.unknownProperty(d.value(), PROPERTIES.keys())
+  scan(c, draft)
+}
+
+/** `key file KEY...`, once or more. */
+function scanKey({ dispenser: d, block }: SetupContext, draft: Draft): void {
+  const position = d.position()
+  const [kind, ...names] = d.remainingArgs(1)
+  if (kind === 'aws_secretsmanager') {
+    const fix = 'export the key pair to files and use key file, or use keys DIR'
+    throw d.error(`key aws_secretsmanager is not supported: Sextant has no AWS client; ${fix}`)
+  }
+  if (kind !== 'file') throw d.error(`unknown source of keys '${kind}'; use key file KEY...`)
+  if (names.length === 0) throw d.argError()
+  const { keys } = draft
+  if (keys !== undefined && keys.kind !== 'files') throw severalPlaces(d)
+  const files = names.map((name) => ({ path: resolve(block.root, name), position }))
+  draft.keys = { kind: 'files', files: [...(keys?.files ?? []), ...files], position }
+}
+
+/** `keys DIR` or `keys secret NAMESPACE/NAME`. */
+function scanKeys({ dispenser: d, block }: SetupContext, draft: Draft): void {
+  const position = d.position()
+  const [path, secret] = d.remainingArgs(1, 2)
+  if (draft.keys !== undefined) throw severalPlaces(d)
+  if (path === 'secret') {
+    throw d.error('keys secret is not supported by this version; use keys DIR')
+  }
+  if (path!.startsWith('pkcs11:')) {
+    throw d.error('keys of a PKCS #11 token are not supported; use keys DIR')
+  }
+  if (secret !== undefined) throw d.argError()
+  draft.keys = { kind: 'directory', path: resolve(block.root, path!), position }
+}
+
+function severalPlaces(d: Dispenser): InputError {
+  return d.error('keys come from one place; use either key file or one line with keys')
+}
+
+/** `policy NAME` or `policy NAME { … }`. */
+function scanPolicyProperty({ dispenser: d, shared }: SetupContext, draft: Draft): void {
+  const position = d.position()
+  const name = d.onlyArg()
+  const lines: PolicyLine[] = []
+  d.eachProperty(() => {
+    const at = d.position()
+    lines.push({ words: [d.value(), ...d.remainingArgs()], position: at })
+  })
+  const policies = shared.acquire(POLICIES)
+  if (lines.length === 0) {
+    draft.policy = policies.get(name)
+    if (draft.policy !== undefined) return
+    const guess = didYouMean(name, [...policies.keys()])
+    throw at(position, `no policy '${name}' above; write policy ${name} { … }${guess}`)
+  }
+  if (policies.has(name)) throw at(position, `policy '${name}' exists; use another name`)
+  draft.policy = withPlaces(position, () => scanPolicy(name, lines))
+  policies.set(name, draft.policy)
+}
+
+function scanSplit({ dispenser: d }: SetupContext, draft: Draft): void {
+  draft.rollsAt ??= { property: 'split', position: d.position() }
+  d.noArgs()
+  draft.overrides.split = true
+}
+
+function scanAlgorithmProperty({ dispenser: d }: SetupContext, draft: Draft): void {
+  draft.rollsAt ??= { property: 'algorithm', position: d.position() }
+  const name = d.onlyArg()
+  const algorithm = scanAlgorithm(name)
+  if (algorithm === undefined || !canSign(algorithm)) {
+    const guess = didYouMean(name, SIGNING_NAMES)
+    const known = SIGNING_NAMES.join(', ')
+    throw d.error(`no keys are made for algorithm '${name}'; use one of ${known}${guess}`)
+  }
+  draft.overrides.algorithm = algorithm
+}
+
+/** `denial nsec|compact` or `denial nsec3 [opt-out]`. */
+function scanDenial({ dispenser: d }: SetupContext, draft: Draft): void {
+  const [denial, option] = d.remainingArgs(1, 2)
+  if (denial !== 'nsec' && denial !== 'nsec3' && denial !== 'compact') {
+    throw d.error(`unknown denial '${denial}'; use nsec, nsec3, nsec3 opt-out or compact`)
+  }
+  if (option !== undefined && (denial !== 'nsec3' || option !== 'opt-out')) {
+    throw d.error(`unknown option '${option}'; only nsec3 has one, opt-out`)
+  }
+  draft.overrides.denial = denial
+  draft.overrides.optOut = option !== undefined
+}
+
+function scanParents({ dispenser: d }: SetupContext, draft: Draft): void {
+  draft.rollsAt ??= { property: 'parent', position: d.position() }
+  for (const text of d.remainingArgs(1)) {
+    const address = splitHostPort(text)
+    if (address === undefined || scanAddress(address.host) === undefined) {
+      const fix = 'write ADDRESS or ADDRESS:PORT'
+      throw d.error(`parent ${JSON.stringify(text)} is not an address; ${fix}`)
+    }
+    draft.parents.push(address)
+  }
+}
+
+function scanCapacity({ dispenser: d }: SetupContext, draft: Draft): void {
+  draft.capacity = scanWhole(d, d.value(), d.remainingArgs(1, 1)[0]!, CAPACITY_MAX)
+}
+
+/** `signatures_per_second TOTAL [NETWORK]`. */
+function scanRates({ dispenser: d }: SetupContext, draft: Draft): void {
+  const property = d.value()
+  const [total, network] = d.remainingArgs(1, 2)
+  const most = scanWhole(d, property, total!, RATE_MAX)
+  const perNetwork =
+    network === undefined
+      ? Math.min(most, RATES_DEFAULT.perNetwork)
+      : scanWhole(d, property, network, most)
+  draft.rates = { total: most, perNetwork }
+}
+
+function scanWhole(d: Dispenser, property: string, text: string, most: number): number {
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : 0
+  if (number >= 1 && number <= most) return number
+  throw d.error(`${property} is ${JSON.stringify(text)}; use a whole number from 1 to ${most}`)
+}
+
+/** Faults of a policy, in the form of the dispenser's. */
+function withPlaces<T>(position: Position, scan: () => T): T {
+  try {
+    return scan()
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error
+    const [first, ...others] = error.all().map((one) => at(one.position ?? position, one.message))
+    throw new InputErrors(first!, others)
+  }
+}
+
+function at(position: Position, message: string): InputError {
+  const { file, line } = position
+  return new InputError(position, `${file}:${line} - Error during parsing: ${message}`)
+}

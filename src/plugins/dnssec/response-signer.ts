@@ -1,0 +1,226 @@
+import { composeNsec } from '../../dns/dnssec/denial-rdata.ts'
+import type { SigningKey } from '../../dns/dnssec/dnskey.ts'
+import { type SignedSet, signSet } from '../../dns/dnssec/rrsig.ts'
+import { RRClass } from '../../dns/iana/classes.ts'
+import { RRType } from '../../dns/iana/types.ts'
+import { type Response, signedType } from '../../dns/message/response.ts'
+import type { Section } from '../../dns/message/section.ts'
+import { NameBuffer } from '../../dns/name/hashed-name.ts'
+import { equalNamesAt } from '../../dns/name/name-at.ts'
+import type { CounterSlots } from '../../plugin/counter-slots.ts'
+import type { Transaction } from '../../plugin/transaction.ts'
+import type { SigningPolicy } from '../../signing/zone-keys.ts'
+import { nameAfter, provenTypes } from './compact-denial.ts'
+import type { SignatureBudget } from './signature-budget.ts'
+import { SignatureCache, type Signatures, Stored } from './signature-cache.ts'
+import type { LinkedZone } from './signing-zones.ts'
+
+/** Counters, by server. */
+export const DnssecCount = {
+  Hits: 0,
+  Misses: 1,
+  /** Entries that were stored in a free place of a cache. */
+  Entries: 2,
+  /** Signatures that were made. */
+  Signatures: 3,
+  /** Replies that were not signed, because the limit was reached. */
+  Refused: 4,
+} as const
+export const DNSSEC_COUNTS = 5
+
+interface SignerParts {
+  readonly policy: SigningPolicy
+  /** Entries of the cache of this thread. */
+  readonly capacity: number
+  readonly budget: SignatureBudget
+  readonly slots: CounterSlots
+  /** Milliseconds since the Unix epoch. */
+  readonly now: () => number
+  /** Returns a number in [0, 1). */
+  readonly random: () => number
+}
+
+/** Adds signatures to responses: those of a cache, or new ones, as far as the budget allows. */
+export class ResponseSigner {
+  readonly #parts: SignerParts
+  #cache: SignatureCache | undefined = undefined
+  readonly #owner = new NameBuffer()
+
+  constructor(parts: SignerParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Adds the signatures of the RRset that record `first` belongs to. Returns false if the budget is exhausted.
+   * `isFree`: the set does not depend on the query, so it is signed in any case.
+   */
+  signSetOf(tx: Transaction, zone: LinkedZone, first: number, isFree: boolean): boolean {
+    const { response } = tx
+    const cache = this.#useCache()
+    const { section, type, ttlSeconds, authoritative } = response
+    const of = { section: section[first]! as Section, type: type[first]! }
+    const owner = response.ownerBytes[first]!
+    const ownerAt = response.ownerOffset[first]!
+    let ttl = ttlSeconds[first]!
+    cache.begin(0)
+    for (let i = first; i < response.count; i++) {
+      if (!isSameSet(response, first, i)) continue
+      ttl = Math.min(ttl, ttlSeconds[i]!)
+      cache.add(response.rdataBytes[i]!, response.rdataOffset[i]!, response.rdataOctets[i]!)
+    }
+    const originalTtl = authoritative ? ttl : roundUp(ttl)
+    this.#endKey(owner, ownerAt, of.type, originalTtl, zone)
+    let signatures = cache.find(this.#nowSeconds())
+    if (signatures === undefined) {
+      if (!isFree && !this.#pay(tx)) return false
+      const rdata = rdataOf(response, first)
+      const set = { owner: this.#ownerName(), type: of.type, ttlSeconds: originalTtl, rdata }
+      signatures = this.#sign(tx, zone, set, undefined)
+    } else this.#count(tx, DnssecCount.Hits)
+    addSignatures(response, of.section, owner, ownerAt, ttl, signatures)
+    return true
+  }
+
+  /** Adds an NSEC record for the name at `owner[at]`, with its signatures. Returns false if the budget is exhausted. */
+  addProof(
+    tx: Transaction,
+    zone: LinkedZone,
+    section: Section,
+    name: { readonly owner: Uint8Array; readonly at: number; readonly ttlSeconds: number },
+    proof: number,
+  ): boolean {
+    const { owner, at, ttlSeconds } = name
+    const cache = this.#useCache()
+    cache.begin(proof)
+    this.#endKey(owner, at, RRType.NSEC, ttlSeconds, zone)
+    let signatures = cache.find(this.#nowSeconds())
+    if (signatures === undefined) {
+      if (!this.#pay(tx)) return false
+      const isApex = this.#owner.labelCount === zone.labels
+      const record = composeNsec(nameAfter(owner, at), provenTypes(proof, isApex))
+      const set = { owner: this.#ownerName(), type: RRType.NSEC, ttlSeconds, rdata: [record] }
+      signatures = this.#sign(tx, zone, set, record)
+    } else this.#count(tx, DnssecCount.Hits)
+    const record = signatures.record!
+    const { length } = record
+    tx.response.add(section, owner, at, RRType.NSEC, RRClass.IN, ttlSeconds, record, 0, length)
+    addSignatures(tx.response, section, owner, at, ttlSeconds, signatures)
+    return true
+  }
+
+  #useCache(): SignatureCache {
+    this.#cache ??= new SignatureCache(this.#parts.capacity)
+    return this.#cache
+  }
+
+  #endKey(owner: Uint8Array, at: number, type: number, ttl: number, zone: LinkedZone): void {
+    const name = this.#owner
+    name.set(owner, at, owner.length)
+    this.#cache!.end(name.qname, 0, name.qnameOctets, type, ttl, zone.generation)
+  }
+
+  #ownerName(): Uint8Array {
+    return this.#owner.qname.slice(0, this.#owner.qnameOctets)
+  }
+
+  #nowSeconds(): number {
+    return Math.floor(this.#parts.now() / 1000)
+  }
+
+  #pay(tx: Transaction): boolean {
+    if (this.#parts.budget.take(tx.query, tx.startedMs)) return true
+    this.#count(tx, DnssecCount.Refused)
+    return false
+  }
+
+  #count(tx: Transaction, counter: number, count = 1): void {
+    this.#parts.slots.of(tx)[counter]! += count
+  }
+
+  #sign(
+    tx: Transaction,
+    zone: LinkedZone,
+    set: SignedSet,
+    record: Uint8Array | undefined,
+  ): Signatures {
+    const { policy, random } = this.#parts
+    const { validitySeconds, jitterSeconds, inceptionOffsetSeconds, refreshSeconds } = policy
+    const now = this.#nowSeconds()
+    const expirationSeconds = now + validitySeconds - Math.floor(random() * jitterSeconds)
+    const times = { inceptionSeconds: now - inceptionOffsetSeconds, expirationSeconds }
+    const signers = signersOf(zone, set.type)
+    const rrsigs = signers.map((key) => signSet(set, key, zone.apex, times))
+    const signatures = { rrsigs, record, dueSeconds: expirationSeconds - refreshSeconds }
+    const isNew = this.#cache!.store(signatures) === Stored.New
+    this.#count(tx, DnssecCount.Misses)
+    this.#count(tx, DnssecCount.Signatures, rrsigs.length)
+    if (isNew) this.#count(tx, DnssecCount.Entries)
+    return signatures
+  }
+}
+
+/** Adds the RRSIG records of a set, with its TTL (RFC 4034 section 3). */
+function addSignatures(
+  response: Response,
+  section: Section,
+  owner: Uint8Array,
+  at: number,
+  ttlSeconds: number,
+  { rrsigs }: Signatures,
+): void {
+  for (const rrsig of rrsigs) {
+    const { length } = rrsig
+    response.add(section, owner, at, RRType.RRSIG, RRClass.IN, ttlSeconds, rrsig, 0, length)
+  }
+}
+
+function signersOf({ keys }: LinkedZone, type: number): readonly SigningKey[] {
+  const isOfKeys = type === RRType.DNSKEY || type === RRType.CDS || type === RRType.CDNSKEY
+  return isOfKeys ? keys!.keySigners : keys!.zoneSigners
+}
+
+/** True if record `i` belongs to the RRset of record `first`. */
+export function isSameSet(response: Response, first: number, i: number): boolean {
+  if (i === first) return true
+  if (response.type[i] !== response.type[first]) return false
+  return isAtName(response, first, i)
+}
+
+/** True if both records are of one section and owner. */
+function isAtName(response: Response, first: number, i: number): boolean {
+  if (response.section[i] !== response.section[first]) return false
+  const owner = response.ownerBytes[first]!
+  const at = response.ownerOffset[first]!
+  if (response.ownerBytes[i] === owner && response.ownerOffset[i] === at) return true
+  return equalNamesAt(response.ownerBytes[i]!, response.ownerOffset[i]!, owner, at)
+}
+
+/** Index of a signature of the RRset of record `first`; -1 = it has none. */
+export function findSignature(response: Response, first: number): number {
+  const type = response.type[first]
+  for (let i = 0; i < response.count; i++) {
+    if (response.type[i] !== RRType.RRSIG || signedType(response, i) !== type) continue
+    if (isAtName(response, first, i)) return i
+  }
+  return -1
+}
+
+function rdataOf(response: Response, first: number): readonly Uint8Array[] {
+  const rdata: Uint8Array[] = []
+  for (let i = first; i < response.count; i++) {
+    if (!isSameSet(response, first, i)) continue
+    const at = response.rdataOffset[i]!
+    rdata.push(response.rdataBytes[i]!.subarray(at, at + response.rdataOctets[i]!))
+  }
+  return rdata
+}
+
+/**
+ * Returns the TTL that the signature of a set of another server covers. Its TTL falls with each second, and would
+ * otherwise need a signature for each value. A signature may cover a higher one (RFC 4035 section 5.3.3).
+ */
+function roundUp(ttlSeconds: number): number {
+  let rounded = 1
+  while (rounded < ttlSeconds) rounded *= 2
+  return rounded
+}

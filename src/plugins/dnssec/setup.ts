@@ -1,0 +1,144 @@
+import { randomFillSync } from 'node:crypto'
+import type { Broadcast } from '../../base/broadcast.ts'
+import { InputError } from '../../base/errors.ts'
+import { printName } from '../../dns/name/name.ts'
+import { collectWhileServing } from '../../plugin/collect.ts'
+import type { CounterSlots } from '../../plugin/counter-slots.ts'
+import type { CheckHook, DirectivePart } from '../../plugin/description.ts'
+import type { Directive, SetupContext } from '../../plugin/directive.ts'
+import type { Handler } from '../../plugin/handler.ts'
+import { ZONE_SIGNING } from '../../signing/registry.ts'
+import type { ZoneKeys } from '../../signing/zone-keys.ts'
+import { Dnssec } from './dnssec.ts'
+import { openKeys } from './open-keys.ts'
+import { type DnssecOptions, scanOptions } from './options.ts'
+import { ReplySigning } from './reply-signing.ts'
+import { DNSSEC_COUNTS, DnssecCount, ResponseSigner } from './response-signer.ts'
+import type { ServedKeys } from './served-keys.ts'
+import { type BudgetMemory, createBudgetMemory, SignatureBudget } from './signature-budget.ts'
+import { SigningZones } from './signing-zones.ts'
+
+/** The root zone in wire form. */
+const ROOT_OCTETS = 1
+/** Greatest TTL that replies of other sources are assumed to have: old signatures are in caches for this time. */
+const TTL_SECONDS_MAX = 86_400
+
+/** What the data threads need to sign. */
+interface ThreadState {
+  readonly budget: BudgetMemory
+  readonly keys: readonly { readonly zone: Uint8Array; readonly keys: ZoneKeys | undefined }[]
+}
+
+/** `dnssec [ZONES...] { … }`: signs zones, in their images or on demand. */
+export const dnssec: Directive = {
+  name: 'dnssec',
+  setup(c) {
+    const options = scanOptions(c)
+    const keys = openKeys(options, c)
+    const { zones, isNamed, policy } = options
+    // A block for all names has zones below the root; without its name, the root itself is not one of them.
+    const linked = zones.filter((zone) => isNamed || zone.length > ROOT_OCTETS)
+    const settings = { zones, linked, policy: policy.signing }
+    const signing = new SigningZones(settings, keys, (zone) => keys.manage(zone))
+    c.block.shared.provide(ZONE_SIGNING, signing)
+    const slots = c.counters()
+    slots.length = DNSSEC_COUNTS
+    const budget = new SignatureBudget(options.rates)
+    const serving = serveKeys(c, keys, signing, budget)
+    const signer = new ResponseSigner({
+      policy: policy.signing,
+      capacity: options.capacity,
+      budget,
+      slots,
+      now: () => c.clock.now(),
+      random: c.random,
+    })
+    const handler = (next: Handler): Handler => {
+      // Sources that sign all zones in their images need no link.
+      if (signing.served().length === 0 && !signing.isCompact) return next
+      return new Dnssec(next, signing, new ReplySigning(signing, signer))
+    }
+    return [{ handler, check: checkOf(keys, options) }, serving, exportCounts(c, slots)]
+  },
+}
+
+/** Loads the keys, and gives those of the link to all threads. */
+function serveKeys(
+  c: SetupContext,
+  keys: ServedKeys,
+  signing: SigningZones,
+  budget: SignatureBudget,
+): DirectivePart {
+  const apply = (state: ThreadState): void => {
+    budget.use(state.budget)
+    for (const { zone, keys } of state.keys) signing.setKeys(zone, keys)
+  }
+  const broadcast: Broadcast<ThreadState> = c.broadcast(apply)
+  let stop: () => void = () => {}
+  const start = async (): Promise<void> => {
+    const memory = createBudgetMemory((secret) => randomFillSync(secret))
+    for (const { apex, isClaimed } of signing.served()) if (!isClaimed) keys.manage(apex)
+    await keys.start((warning) => c.log.warning(warning.print(), 'dnssec-key-warning'))
+    const publish = (): void => {
+      const found = signing.served().map(({ apex }) => ({ zone: apex, keys: keys.find(apex) }))
+      const state = { budget: memory, keys: found }
+      apply(state)
+      broadcast.publish(state)
+      for (const { zone, keys: used } of found) {
+        if (used !== undefined) keys.notePublished(zone, used, TTL_SECONDS_MAX)
+      }
+    }
+    publish()
+    stop = keys.subscribe(publish)
+  }
+  return {
+    start,
+    stop: async () => {
+      stop()
+      await keys.stop()
+    },
+  }
+}
+
+/** Reads and checks the keys. */
+function checkOf(keys: ServedKeys, { zones }: DnssecOptions): CheckHook {
+  return async ({ warn, read }) => {
+    try {
+      const count = await keys.check(warn)
+      read(`keys of ${zones.map((zone) => printName(zone)).join(', ')}: ${count}`)
+      return []
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      return error.all()
+    }
+  }
+}
+
+function exportCounts(c: SetupContext, slots: CounterSlots): DirectivePart {
+  const { metrics } = c
+  const entries = metrics.gauge(
+    'coredns_dnssec_cache_entries',
+    'The number of elements in the dnssec cache.',
+    ['server', 'type'],
+  )
+  const counter = (name: string, help: string) => metrics.counter(name, help, ['server'])
+  const hits = counter('coredns_dnssec_cache_hits_total', 'The count of cache hits.')
+  const misses = counter('coredns_dnssec_cache_misses_total', 'The count of cache misses.')
+  const made = counter('sextant_dnssec_signatures_total', 'Counter of signatures made on demand.')
+  const refused = counter(
+    'sextant_dnssec_refused_total',
+    'Counter of replies that were not signed, because the limit of new signatures was reached.',
+  )
+  const stored = new Map<string, number>()
+  return collectWhileServing(c, () => {
+    slots.forEach((counts, { server }) => {
+      const total = (stored.get(server) ?? 0) + counts.take(DnssecCount.Entries)
+      stored.set(server, total)
+      entries.set({ server, type: 'signature' }, total)
+      hits.inc({ server }, counts.take(DnssecCount.Hits))
+      misses.inc({ server }, counts.take(DnssecCount.Misses))
+      made.inc({ server }, counts.take(DnssecCount.Signatures))
+      refused.inc({ server }, counts.take(DnssecCount.Refused))
+    })
+  })
+}

@@ -1,0 +1,117 @@
+import { isSubdomain } from '../../dns/name/name.ts'
+import type { SignedZone, ZoneSigning } from '../../signing/registry.ts'
+import type { KeySource, SigningPolicy, ZoneKeys } from '../../signing/zone-keys.ts'
+import { countLabels, ZoneSet } from '../../zone/lookup/zone-set.ts'
+
+/** A zone as the link finds it for a name. */
+export interface LinkedZone {
+  /** Lower-case wire form. */
+  readonly apex: Uint8Array
+  readonly labels: number
+  /** A source signs the zone in its image: the link signs only its proofs, if they are compact. */
+  readonly isClaimed: boolean
+  readonly isCompact: boolean
+  /** Undefined until they are loaded. */
+  keys: ZoneKeys | undefined
+  /** A different number for other keys. */
+  generation: number
+  /** SOA rdata for replies of sources that have none; undefined = not needed yet. */
+  soa: Uint8Array | undefined
+}
+
+export interface ZoneSettings {
+  /** The zones of the directive, lower-case wire form. Sources may sign these, and zones below them. */
+  readonly zones: readonly Uint8Array[]
+  /** Those that are signed on demand if no source claims them. */
+  readonly linked: readonly Uint8Array[]
+  readonly policy: SigningPolicy
+}
+
+/** The zones of one directive, and those below them that a source signs. */
+export class SigningZones implements ZoneSigning {
+  readonly #settings: ZoneSettings
+  readonly #keys: KeySource
+  readonly #claimed = new Map<string, Uint8Array>()
+  readonly #onClaim: (zone: Uint8Array) => void
+  #generation = 0
+  /** Undefined: a source has claimed a zone since they were listed. */
+  #all: LinkedZone[] | undefined = undefined
+  #previous = new Map<string, LinkedZone>()
+  #set = new ZoneSet([])
+
+  constructor(settings: ZoneSettings, keys: KeySource, onClaim: (zone: Uint8Array) => void) {
+    this.#settings = settings
+    this.#keys = keys
+    this.#onClaim = onClaim
+  }
+
+  of(zone: Uint8Array): SignedZone | undefined {
+    const { zones, policy } = this.#settings
+    if (!zones.some((one) => isSubdomain(zone, one))) return undefined
+    return { keys: this.#keys, policy, claim: () => this.#claim(zone) }
+  }
+
+  /** True: the link also serves zones that sources claim. */
+  get isCompact(): boolean {
+    return this.#settings.policy.denial === 'compact'
+  }
+
+  /** Returns the zones that the link signs, or whose proofs it signs: they need keys in every thread. */
+  served(): readonly LinkedZone[] {
+    return this.#list().filter(({ isClaimed, isCompact }) => isCompact || !isClaimed)
+  }
+
+  /** Returns the zone that the link serves for a name, whose keys may be missing. @hot */
+  find(name: Parameters<ZoneSet['match']>[0]): LinkedZone | undefined {
+    const all = this.#all ?? this.#list()
+    const index = this.#set.match(name)
+    if (index === -1) return undefined
+    const zone = all[index]!
+    return zone.isClaimed && !zone.isCompact ? undefined : zone
+  }
+
+  /** `zone`: one of `served`. */
+  setKeys(zone: Uint8Array, keys: ZoneKeys | undefined): void {
+    const found = this.#list()[this.#set.indexOf(zone)]
+    if (found === undefined) return
+    found.keys = keys
+    found.generation = ++this.#generation
+  }
+
+  #claim(zone: Uint8Array): void {
+    const key = keyOf(zone)
+    if (this.#claimed.has(key)) return
+    this.#claimed.set(key, zone)
+    this.#all = undefined
+    this.#onClaim(zone)
+  }
+
+  #list(): LinkedZone[] {
+    if (this.#all !== undefined) return this.#all
+    const { linked } = this.#settings
+    const apexes = new Map([
+      ...linked.map((zone) => [keyOf(zone), zone] as const),
+      ...this.#claimed,
+    ])
+    const zones = new Map<string, LinkedZone>()
+    for (const [key, apex] of apexes) {
+      zones.set(key, {
+        apex,
+        labels: countLabels(apex),
+        isClaimed: this.#claimed.has(key),
+        isCompact: this.isCompact,
+        keys: this.#previous.get(key)?.keys,
+        generation: this.#previous.get(key)?.generation ?? 0,
+        soa: undefined,
+      })
+    }
+    this.#previous = zones
+    this.#all = [...zones.values()]
+    this.#set = new ZoneSet(this.#all.map(({ apex }) => apex))
+    return this.#all
+  }
+}
+
+function keyOf(zone: Uint8Array): string {
+  return Buffer.from(zone).toString('latin1')
+}

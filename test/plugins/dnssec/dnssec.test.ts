@@ -1,0 +1,449 @@
+import t, { type Test } from 'tap'
+import { Rcode, RRType } from '../../../src/dns/iana/index.ts'
+import { Section } from '../../../src/dns/message/section.ts'
+import { DROP, type Handler } from '../../../src/plugin/handler.ts'
+import { dnssec } from '../../../src/plugins/dnssec/setup.ts'
+import { scanRecord } from '../../../src/plugins/template/record-text.ts'
+import { ZONE_SIGNING } from '../../../src/signing/registry.ts'
+import { followerOf, SetUp } from '../../support/setup.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { answering, type Question, transaction } from '../../support/transaction.ts'
+import { wire } from '../../support/zone-names.ts'
+import { FLAGS_ZSK, printSigned, type WrittenKey, writeKey } from './stage.ts'
+
+interface Source {
+  readonly answer?: readonly string[]
+  readonly authority?: readonly string[]
+  readonly additional?: readonly string[]
+  readonly rcode?: number
+  /** Not authoritative: the answer of another server. */
+  readonly foreign?: boolean
+}
+
+/** A link below that answers with these records, in the form of master files. */
+function source(below: Source): Handler {
+  return answering(({ response }) => {
+    const { answer = [], authority = [], additional = [], rcode = Rcode.NOERROR } = below
+    const add = (section: Section, lines: readonly string[]): void => {
+      for (const line of lines) {
+        const record = scanRecord(line)
+        if (typeof record === 'string') throw new Error(record)
+        const { owner, type, rrclass, ttlSeconds, rdata } = record
+        response.add(section, owner, 0, type, rrclass, ttlSeconds, rdata, 0, rdata.length)
+      }
+    }
+    add(Section.Answer, answer)
+    add(Section.Authority, authority)
+    add(Section.Additional, additional)
+    response.authoritative = below.foreign !== true
+    response.rcode = rcode
+    return rcode
+  })
+}
+
+async function start(t: Test, keys: readonly WrittenKey[], properties = ''): Promise<SetUp> {
+  const files = keys.map(({ path }) => path).join(' ')
+  const c = new SetUp(dnssec, `dnssec {\n key file ${files}\n ${properties}\n}`)
+  await c.start()
+  t.teardown(() => c.stop())
+  return c
+}
+
+/** The reply, in lines; the first one has the rcode and flags. */
+function ask(handler: Handler, question: Question, compactOk = false) {
+  const tx = transaction({ dnssecOk: true, payloadOctets: 1232, ...question })
+  tx.query.compactOk = compactOk
+  const status = handler.serve(tx) as number
+  return { tx, status, response: tx.response }
+}
+
+const SOA = 'example.org. 300 IN SOA ns.example.org. hostmaster.example.org. 1 2 3 4 60'
+
+const CASES: readonly {
+  readonly name: string
+  readonly ask: Question
+  readonly below: Source
+  readonly rcode?: number
+  readonly compactOk?: boolean
+  readonly want: readonly (string | RegExp)[]
+}[] = [
+  {
+    name: 'each RRset of the answer',
+    ask: { name: 'www.example.org.' },
+    below: {
+      answer: [
+        'www.example.org. 60 IN CNAME host.example.org.',
+        'host.example.org. 30 IN A 192.0.2.1',
+        'host.example.org. 30 IN A 192.0.2.2',
+      ],
+      authority: ['example.org. 99 IN NS ns.example.org.'],
+      additional: ['ns.example.org. 88 IN A 192.0.2.53', 'ns.example.net. 88 IN A 192.0.2.54'],
+    },
+    want: [
+      'answer www.example.org. CNAME 60 host.example.org.',
+      'answer host.example.org. A 30 192.0.2.1, 192.0.2.2',
+      'authority example.org. NS 99 ns.example.org.',
+      'additional ns.example.org. A 88 192.0.2.53',
+      'additional ns.example.net. A 88 192.0.2.54 unsigned',
+    ],
+  },
+  {
+    name: 'different TTLs: the lowest counts',
+    ask: { name: 'a.example.org.' },
+    below: { answer: ['a.example.org. 60 IN A 192.0.2.1', 'a.example.org. 50 IN A 192.0.2.2'] },
+    want: ['answer a.example.org. A 60 192.0.2.1, 192.0.2.2'],
+  },
+  {
+    name: 'the type is missing',
+    ask: { name: 'a.example.org.', type: RRType.AAAA },
+    below: { authority: [SOA] },
+    want: [
+      'authority example.org. SOA 300',
+      /^authority a\.example\.org\. NSEC 60 \\000\.a\.example\.org\. A .* TXT RP AFSDB LOC SRV (?!.*NXNAME)/,
+    ],
+  },
+  {
+    name: 'the name is missing',
+    ask: { name: 'a.example.org.' },
+    below: { authority: [SOA], rcode: Rcode.NXDOMAIN },
+    want: [
+      'authority example.org. SOA 300',
+      'authority a.example.org. NSEC 60 \\000.a.example.org. RRSIG NSEC NXNAME',
+    ],
+  },
+  {
+    name: 'the name is missing, and the client accepts NXDOMAIN',
+    ask: { name: 'a.example.org.' },
+    below: { authority: [SOA], rcode: Rcode.NXDOMAIN },
+    compactOk: true,
+    rcode: Rcode.NXDOMAIN,
+    want: [
+      'authority example.org. SOA 300',
+      'authority a.example.org. NSEC 60 \\000.a.example.org. RRSIG NSEC NXNAME',
+    ],
+  },
+  {
+    name: 'a CNAME leads to a name that is missing',
+    ask: { name: 'a.example.org.' },
+    below: {
+      answer: ['a.example.org. 60 IN CNAME B.example.org.'],
+      authority: [SOA],
+      rcode: Rcode.NXDOMAIN,
+    },
+    want: [
+      'answer a.example.org. CNAME 60 B.example.org.',
+      'authority example.org. SOA 300',
+      'authority B.example.org. NSEC 60 \\000.b.example.org. RRSIG NSEC NXNAME',
+    ],
+  },
+  {
+    name: 'a CNAME leads out of the zone',
+    ask: { name: 'a.example.org.' },
+    below: { answer: ['a.example.org. 60 IN CNAME b.example.net.'] },
+    want: ['answer a.example.org. CNAME 60 b.example.net.'],
+  },
+  {
+    name: 'a chain that the client continues',
+    ask: { name: 'a.example.org.' },
+    below: { answer: ['a.example.org. 60 IN CNAME b.example.org.'] },
+    want: ['answer a.example.org. CNAME 60 b.example.org.'],
+  },
+  {
+    name: 'a source without SOA',
+    ask: { name: 'a.example.org.', type: RRType.AAAA },
+    below: {},
+    want: ['authority example.org. SOA 60', /NSEC 60 \\000\.a\.example\.org\. A /],
+  },
+  {
+    name: 'a source without SOA is asked for it',
+    ask: { name: 'example.org.', type: RRType.SOA },
+    below: {},
+    want: ['answer example.org. SOA 60'],
+  },
+  {
+    name: 'the apex always exists',
+    ask: { name: 'example.org.', type: RRType.CDS },
+    below: { rcode: Rcode.NXDOMAIN },
+    want: ['authority example.org. SOA 60', /NSEC 60 .*A NS SOA .* DNSKEY .* CDNSKEY/],
+  },
+  {
+    name: 'a name between others',
+    ask: { name: 'a.example.org.', type: RRType.ANY },
+    below: { authority: [SOA] },
+    want: [
+      'authority example.org. SOA 300',
+      'authority a.example.org. NSEC 60 \\000.a.example.org. RRSIG NSEC',
+    ],
+  },
+  {
+    name: 'NSEC of a name',
+    ask: { name: 'a.example.org.', type: RRType.NSEC },
+    below: { authority: [SOA] },
+    want: ['authority example.org. SOA 300', /^answer a\.example\.org\. NSEC 60 .*A .* TXT /],
+  },
+  {
+    name: 'a referral without DS',
+    ask: { name: 'x.sub.example.org.' },
+    below: {
+      authority: ['sub.example.org. 99 IN NS ns.sub.example.org.'],
+      additional: ['ns.sub.example.org. 99 IN A 192.0.2.1'],
+      foreign: true,
+    },
+    want: [
+      'authority sub.example.org. NS 99 ns.sub.example.org. unsigned',
+      'additional ns.sub.example.org. A 99 192.0.2.1 unsigned',
+      'authority sub.example.org. NSEC 99 \\000.sub.example.org. NS RRSIG NSEC',
+    ],
+  },
+  {
+    name: 'a referral with DS',
+    ask: { name: 'x.sub.example.org.' },
+    below: {
+      authority: [
+        'sub.example.org. 99 IN NS ns.example.net.',
+        `sub.example.org. 99 IN DS 1 13 2 ${'00'.repeat(32)}`,
+      ],
+      foreign: true,
+    },
+    want: [
+      'authority sub.example.org. NS 99 ns.example.net. unsigned',
+      `authority sub.example.org. DS 99 1 13 2 ${'00'.repeat(32)}`,
+    ],
+  },
+  {
+    name: 'the answer of another server, whose TTL falls',
+    ask: { name: 'a.example.org.' },
+    below: { answer: ['a.example.org. 59 IN A 192.0.2.1'], foreign: true },
+    want: ['answer a.example.org. A 59 192.0.2.1'],
+  },
+  {
+    name: 'another zone',
+    ask: { name: 'a.example.net.' },
+    below: { answer: ['a.example.net. 60 IN A 192.0.2.1'] },
+    want: ['answer a.example.net. A 60 192.0.2.1 unsigned'],
+  },
+  {
+    name: 'records in the additional section only',
+    ask: { name: 'a.example.org.' },
+    below: { additional: ['a.example.org. 60 IN A 192.0.2.1'] },
+    want: [
+      'additional a.example.org. A 60 192.0.2.1',
+      'authority example.org. SOA 60',
+      /^authority a\.example\.org\. NSEC 60 /,
+    ],
+  },
+]
+
+t.test('replies', async (t) => {
+  const directory = temporaryDirectory(t)
+  const key = await writeKey(directory, 'example.org.')
+  const c = await start(t, [key])
+  for (const { name, ask: question, below, compactOk, rcode = Rcode.NOERROR, want } of CASES) {
+    const { status, response } = ask(c.handler(source(below)), question, compactOk)
+    const lines = printSigned(response, [key.key])
+    for (const [i, line] of lines.entries()) {
+      const pattern = want[i] ?? ''
+      if (typeof pattern === 'string') t.equal(line, pattern, name)
+      else t.match(line, pattern, name)
+      if (pattern instanceof RegExp) t.notMatch(line, /unsigned|bogus/, name)
+    }
+    t.equal(lines.length, want.length, `${name}: all records`)
+    t.equal(response.rcode, rcode, `${name}: rcode`)
+    t.equal(status, Rcode.NOERROR, `${name}: status`)
+    t.equal(response.isCompact, compactOk === true, `${name}: CO`)
+  }
+})
+
+t.test('queries that get no signatures', async (t) => {
+  const key = await writeKey(temporaryDirectory(t), 'example.org.')
+  const c = await start(t, [key])
+  const below = source({ answer: ['www.example.org. 60 IN A 192.0.2.1'] })
+  const plain = ['answer www.example.org. A 60 192.0.2.1 unsigned']
+  const { response } = ask(c.handler(below), { name: 'www.example.org.', dnssecOk: false })
+  t.strictSame(printSigned(response, [key.key]), plain, 'no DO')
+  for (const status of [DROP, Rcode.SERVFAIL, Rcode.REFUSED]) {
+    const failing = answering((tx) => {
+      tx.response.rcode = Rcode.NOERROR
+      return status
+    })
+    const reply = ask(c.handler(failing), { name: 'www.example.org.' })
+    t.equal(reply.status, status)
+    t.equal(reply.response.count, 0, `status ${status}`)
+  }
+  const broken = source({
+    answer: ['www.example.org. 60 IN CNAME a.example.org.'],
+    rcode: Rcode.SERVFAIL,
+  })
+  t.equal(ask(c.handler(broken), { name: 'www.example.org.' }).response.count, 1, 'a broken chain')
+})
+
+t.test('the keys of a zone', async (t) => {
+  const directory = temporaryDirectory(t)
+  const csk = await writeKey(directory, 'example.org.')
+  const zsk = await writeKey(directory, 'example.org.', { flags: FLAGS_ZSK })
+  const name = 'example.org.'
+  const c = await start(t, [csk])
+  const handler = c.handler(source({ authority: [SOA] }))
+  for (const dnssecOk of [false, true]) {
+    const { response, tx } = ask(handler, { name, type: RRType.DNSKEY, dnssecOk })
+    const state = dnssecOk ? '' : ' unsigned'
+    t.strictSame(printSigned(response, [csk.key]), [`answer example.org. DNSKEY 3600${state}`])
+    t.equal(tx.response.authoritative, true)
+    t.equal(tx.response.answeredBy, 'dnssec')
+  }
+  const elsewhere = ask(handler, { name: 'a.example.org.', type: RRType.DNSKEY })
+  t.match(printSigned(elsewhere.response, [csk.key]), ['authority example.org. SOA 300', /NSEC/])
+
+  const split = await start(t, [csk, zsk])
+  const below = source({ answer: ['www.example.org. 60 IN A 192.0.2.1'] })
+  const answer = ask(split.handler(below), { name: 'www.example.org.' }).response
+  t.strictSame(printSigned(answer, [zsk.key]), ['answer www.example.org. A 60 192.0.2.1'])
+  t.equal(answer.count, 2, 'the ZSK alone signs it')
+  const keys = ask(split.handler(), { name, type: RRType.DNSKEY }).response
+  t.strictSame(printSigned(keys, [csk.key]), ['answer example.org. DNSKEY 3600'])
+  t.equal(keys.count, 3, 'two keys, which the KSK alone signs')
+
+  const meta = ask(handler, { name: 'www.example.org.', type: RRType.NXNAME })
+  t.equal(meta.status, Rcode.FORMERR)
+  t.equal(meta.response.edeCode, 30)
+})
+
+t.test('signatures are cached by content, and made again before they expire', async (t) => {
+  const key = await writeKey(temporaryDirectory(t), 'example.org.')
+  const c = await start(t, [key], 'cache_capacity 16')
+  let addresses = ['192.0.2.1', '192.0.2.2']
+  const below = answering((tx) => {
+    const answer = addresses.map((address) => `www.example.org. 60 IN A ${address}`)
+    return source({ answer }).serve(tx) as number
+  })
+  const handler = c.handler(below)
+  const signature = (): string => {
+    const { response } = ask(handler, { name: 'www.example.org.' })
+    t.notMatch(printSigned(response, [key.key]).join(), /bogus|unsigned/)
+    return Buffer.from(response.rdataBytes[response.count - 1]!).toString('hex')
+  }
+  const first = signature()
+  t.equal(signature(), first)
+  addresses = addresses.toReversed()
+  t.equal(signature(), first, 'the order does not count')
+  addresses = ['192.0.2.1', '192.0.2.1', '192.0.2.2']
+  t.not(signature(), first, 'a record that occurs twice is another set')
+  addresses = ['192.0.2.3']
+  t.not(signature(), first)
+  addresses = ['192.0.2.1', '192.0.2.2']
+  t.equal(signature(), first, 'an earlier set')
+  c.clock.pass(8 * 86_400_000)
+  t.equal(signature(), first, 'five days are left')
+  c.clock.pass(2 * 86_400_000)
+  t.not(signature(), first, 'less than five days are left')
+  const server = '{server="dns://:53"}'
+  t.equal(await c.metric('coredns_dnssec_cache_entries{server="dns://:53",type="signature"}'), 3)
+  t.equal(await c.metric(`coredns_dnssec_cache_hits_total${server}`), 4)
+  t.equal(await c.metric(`coredns_dnssec_cache_misses_total${server}`), 4)
+  t.equal(await c.metric(`sextant_dnssec_signatures_total${server}`), 4)
+})
+
+t.test('the TTL of a set of another server falls without new signatures', async (t) => {
+  const key = await writeKey(temporaryDirectory(t), 'example.org.')
+  const c = await start(t, [key])
+  for (let ttl = 100; ttl > 0; ttl--) {
+    const answer = [`www.example.org. ${ttl} IN A 192.0.2.1`]
+    const { response } = ask(c.handler(source({ answer, foreign: true })), {
+      name: 'www.example.org.',
+    })
+    t.strictSame(printSigned(response, [key.key]), [`answer www.example.org. A ${ttl} 192.0.2.1`])
+  }
+  t.equal(await c.metric('sextant_dnssec_signatures_total{server="dns://:53"}'), 8)
+})
+
+t.test(
+  'random names: the number of new signatures is limited, and what is cached stays',
+  async (t) => {
+    const key = await writeKey(temporaryDirectory(t), 'example.org.')
+    const c = await start(t, [key], 'signatures_per_second 50 20\n cache_capacity 64')
+    const handler = c.handler(source({ authority: [SOA], rcode: Rcode.NXDOMAIN }))
+    const outcomes = (question: Partial<Question>, count: number, prefix: string): string => {
+      const counts = new Map<string, number>()
+      for (let i = 0; i < count; i++) {
+        const name = `${prefix}${i}.example.org.`
+        const { status, response } = ask(handler, { name, startedMs: 1000, ...question })
+        const isSigned = response.count === 4
+        const outcome = isSigned ? 'signed' : response.truncated ? 'truncated' : `rcode ${status}`
+        counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
+      }
+      return [...counts].map(([outcome, count]) => `${outcome} ${count}`).join(', ')
+    }
+    // The SOA has one signature, for the first client.
+    t.equal(outcomes({}, 100, 'a'), 'signed 19, truncated 81')
+    t.equal(outcomes({}, 1, 'a'), 'signed 1', 'from the cache')
+    t.equal(outcomes({ from: '127.0.0.200' }, 10, 'b'), 'truncated 10', 'the same network')
+    t.equal(outcomes({ from: '192.0.2.1' }, 100, 'c'), 'signed 20, truncated 80')
+    t.equal(outcomes({ from: '2001:db8::1' }, 100, 'd'), 'signed 10, truncated 90', 'all together')
+    t.equal(outcomes({ tcp: true }, 100, 'e'), 'signed 20, rcode 2 80', 'TCP has its own limit')
+    t.equal(outcomes({}, 1, 'a'), 'signed 1', 'from the cache')
+    t.equal(
+      outcomes({ startedMs: 1500 }, 100, 'f'),
+      'signed 10, truncated 90',
+      'half a second later',
+    )
+    t.equal(await c.metric('sextant_dnssec_refused_total{server="dns://:53"}'), 431)
+    const series = 'coredns_dnssec_cache_entries{server="dns://:53",type="signature"}'
+    const entries = (await c.metric(series)) ?? 0
+    t.ok(entries > 32 && entries <= 64, `${entries} entries of 90 signatures`)
+  },
+)
+
+t.test('zones that a source signs', async (t) => {
+  const key = await writeKey(temporaryDirectory(t), 'example.org.')
+  const answer = ['www.example.org. 60 IN A 192.0.2.1']
+  const authority = [SOA]
+  const unsigned = ['answer www.example.org. A 60 192.0.2.1 unsigned']
+  for (const { denial, want, proof } of [
+    { denial: 'nsec', want: unsigned, proof: ['authority example.org. SOA 300 unsigned'] },
+    {
+      denial: 'compact',
+      want: ['answer www.example.org. A 60 192.0.2.1'],
+      proof: [/SOA 300/, /NSEC 60 .* NXNAME/],
+    },
+  ]) {
+    const corefile = `dnssec {\n key file ${key.path}\n denial ${denial}\n}`
+    const c = new SetUp(dnssec, corefile)
+    const { of } = { of: (zone: string) => c.block.shared.find(ZONE_SIGNING)!.of(wire(zone)) }
+    t.equal(of('example.net.'), undefined)
+    t.equal(of('sub.example.org.')?.policy.denial, denial)
+    of('example.org.')!.claim()
+    await c.start()
+    t.teardown(() => c.stop())
+    const next = source({ answer })
+    t.equal(c.handler(next) === next, denial !== 'compact', `${denial}: no link is needed`)
+    t.strictSame(
+      printSigned(ask(c.handler(next), { name: 'www.example.org.' }).response, [key.key]),
+      want,
+    )
+    const missing = source({ authority, rcode: Rcode.NXDOMAIN })
+    const { response } = ask(c.handler(missing), { name: 'nope.example.org.' })
+    t.match(printSigned(response, [key.key]), proof)
+    t.strictSame(of('example.org.')!.keys.find(wire('example.org.'))!.dnskeys, [key.key.dnskey])
+  }
+})
+
+t.test('data threads get the keys', async (t) => {
+  const key = await writeKey(temporaryDirectory(t), 'example.org.')
+  const c = await start(t, [key])
+  const follower = followerOf(c, dnssec, `dnssec {\n key file ${key.path}\n}`)
+  const below = source({ answer: ['www.example.org. 60 IN A 192.0.2.1'] })
+  const { response } = ask(follower.handler(below), { name: 'www.example.org.' })
+  t.strictSame(printSigned(response, [key.key]), ['answer www.example.org. A 60 192.0.2.1'])
+})
+
+t.test('without keys, a query with DO fails', async (t) => {
+  const key = await writeKey(temporaryDirectory(t), 'example.org.')
+  const c = new SetUp(dnssec, `dnssec {\n key file ${key.path}\n}`)
+  const below = source({ answer: ['www.example.org. 60 IN A 192.0.2.1'] })
+  t.equal(ask(c.handler(below), { name: 'www.example.org.' }).status, Rcode.SERVFAIL)
+  t.equal(
+    ask(c.handler(below), { name: 'example.org.', type: RRType.DNSKEY }).status,
+    Rcode.SERVFAIL,
+  )
+  t.equal(ask(c.handler(below), { name: 'www.example.org.', dnssecOk: false }).status, 0)
+})
