@@ -1,5 +1,3 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,8 +7,8 @@ import { startPeer } from '../support/nameservers.ts'
 import { needs } from '../support/peer.ts'
 import { freePort, startServer } from '../support/server.ts'
 import { type SignedZone, type SigningOptions, signZone } from '../support/signed-zone.ts'
-import { until } from '../support/until.ts'
 import { Delv } from './delv.ts'
+import { startValidator } from './validator.ts'
 
 // Long: it starts many servers.
 
@@ -147,6 +145,14 @@ for (const { name, signing } of SIGNINGS) {
   })
 }
 
+const ZONES = [
+  's.example',
+  'secure.s.example',
+  'insecure.s.example',
+  'deep.er.s.example',
+  'deep.er.open.s.example',
+]
+
 function temporary(t: Test): string {
   const directory = mkdtempSync(join(tmpdir(), 'sextant-validated-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
@@ -186,7 +192,7 @@ async function validateWithUnbound(
   { key }: SignedZone,
   isOptOut: boolean,
 ): Promise<void> {
-  const own = await startUnbound(t, port, directory, key)
+  const own = await startValidator(t, { port, directory, key, zones: ZONES })
   const questions = QUESTIONS.map(([question]) => question.split(' '))
   const replies = await askEach(own, ['+dnssec', '+rec'], questions)
   for (const [i, [question, rcode, isSecure]] of QUESTIONS.entries()) {
@@ -195,61 +201,6 @@ async function validateWithUnbound(
     const hasAd = isSecure && !(isOptOut && OPTED_OUT.has(question))
     t.equal(flags.includes('ad'), hasAd, `${question}: AD of Unbound`)
   }
-}
-
-async function startUnbound(
-  t: Test,
-  port: number,
-  directory: string,
-  key: string,
-): Promise<number> {
-  const own = await freePort()
-  const stub = (zone: string): string => {
-    return `stub-zone:\n  name: "${zone}"\n  stub-addr: 127.0.0.1@${port}\n  stub-no-cache: yes\n`
-  }
-  const zones = [
-    's.example',
-    'secure.s.example',
-    'insecure.s.example',
-    'deep.er.s.example',
-    'deep.er.open.s.example',
-  ]
-  const conf = `server:
-  interface: 127.0.0.1@${own}
-  username: ""
-  chroot: ""
-  directory: "${directory}"
-  pidfile: ""
-  use-syslog: no
-  do-daemonize: no
-  do-not-query-localhost: no
-  module-config: "validator iterator"
-  trust-anchor: "${key.replace(/\s+/g, ' ')}"
-  aggressive-nsec: no
-remote-control:
-  control-enable: no
-${zones.map(stub).join('')}`
-  writeFileSync(join(directory, 'unbound.conf'), conf)
-  const process = spawn('unbound', ['-d', '-c', join(directory, 'unbound.conf')], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  stopAtEnd(t, process)
-  let printed = ''
-  process.stderr.on('data', (chunk) => (printed += String(chunk)))
-  await until(async () => {
-    if (process.exitCode !== null) throw new Error(`unbound did not start:\n${printed}`)
-    const { text } = await ask('dig', own, ['+tries=1', '+time=1', 'localhost', 'A'])
-    return text.includes('Got answer')
-  }, 'unbound to answer')
-  return own
-}
-
-function stopAtEnd(t: Test, process: ChildProcess): void {
-  const exit = once(process, 'exit')
-  t.teardown(async () => {
-    process.kill('SIGKILL')
-    await exit
-  })
 }
 
 /** The same zone as a secondary has it, by AXFR and after an IXFR that adds, changes and removes names of the chain. */
