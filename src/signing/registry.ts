@@ -18,5 +18,5 @@ export interface ZoneSigning {
   of(zone: Uint8Array): SignedZone | undefined
 }
 
-/** In the shared values of a block. `dnssec` provides it in its setup, which runs before those of all sources of zones. */
+/** In the shared values of a block. `dnssec` provides it in its setup, which runs before that of any source. */
 export const ZONE_SIGNING = key<ZoneSigning>('signing of zones')

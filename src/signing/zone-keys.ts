@@ -16,12 +16,12 @@ export interface ZoneKeys {
 }
 
 /** How a zone proves that something does not exist: NSEC, NSEC3, or compact denial (RFC 9824). */
-export type Denial = 'nsec' | 'nsec3' | 'compact'
+export type DenialKind = 'nsec' | 'nsec3' | 'compact'
 
 /** How a zone is signed. */
 export interface SigningPolicy {
   readonly name: string
-  readonly denial: Denial
+  readonly denial: DenialKind
   /** Leaves delegations without DS out of the NSEC3 chain (RFC 5155 section 6). */
   readonly optOut: boolean
   /** From the inception that is not moved into the past to the expiration. */
@@ -53,8 +53,8 @@ export interface KeySource {
   /** Calls `listener` with each zone whose keys change, until the returned function is called. */
   subscribe(listener: (zone: Uint8Array) => void): () => void
   /**
-   * Notes that a version of the zone is served in which these keys, the object from `find`, signed everything. The steps
-   * of a roll wait for it. `ttlSecondsMax`: greatest TTL of the zone, the one of negative answers included.
+   * Notes that a version of the zone is served in which these keys, the object from `find`, signed everything. The
+   * steps of a roll wait for it. `ttlSecondsMax`: greatest TTL of the zone, the one of negative answers included.
    */
   notePublished(zone: Uint8Array, keys: ZoneKeys, ttlSecondsMax: number): void
 }

@@ -128,7 +128,7 @@ export class GeoWeightSteerer implements Steerer {
   }
 }
 
-/** Tells the client that the addresses may not work (RFC 8914). @hot */
+/** Notes for the client that the addresses may not work (RFC 8914). @hot */
 function noteBlind(response: Response): void {
   if (response.edeCode >= 0) return
   response.edeCode = OTHER

@@ -37,8 +37,8 @@ const NAMES = new Map<number, NamesAt>([
   [RRType.RRSIG, { skip: 18, names: 1 }],
 ])
 
-/** Returns rdata in canonical form (RFC 4034 section 6.2): `rdata` itself if it is so already. `rdata`: uncompressed. */
-export function canonicalRdata(type: number, rdata: Uint8Array): Uint8Array {
+/** Returns uncompressed rdata in canonical form (RFC 4034 section 6.2); `rdata` itself if it is so already. */
+function canonicalRdata(type: number, rdata: Uint8Array): Uint8Array {
   const names = NAMES.get(type)
   if (names === undefined) return rdata
   let at = names.skip

@@ -33,7 +33,9 @@ export function signingKey(privateKey: KeyObject, algorithm: number, flags: numb
   return { dnskey, flags, algorithm, tag: keyTag(dnskey), privateKey }
 }
 
-/** Returns DNSKEY rdata (RFC 4034 section 2). `key`: private or public. @throws InputError for a key of another kind. */
+/**
+ * Returns DNSKEY rdata (RFC 4034 section 2). `key`: private or public. @throws InputError for a key of another kind.
+ */
 export function composeDnskey(key: KeyObject, algorithm: number, flags: number): Uint8Array {
   const scheme = schemeOf(algorithm)
   const publicKey = key.type === 'private' ? createPublicKey(key) : key

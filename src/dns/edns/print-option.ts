@@ -22,29 +22,47 @@ function printWord(word: string): string {
   return ACRONYMS.get(word) ?? word[0] + word.slice(1).toLowerCase()
 }
 
+/** Prints the data of an option; undefined = they are malformed. */
+type PrintData = (data: Uint8Array) => string | undefined
+
+const PRINTERS: ReadonlyMap<number, PrintData> = new Map<number, PrintData>([
+  [OptionCode.ECS, printSubnet],
+  [OptionCode.NSID, (data) => `NSID: ${printDump(data)}`],
+  [OptionCode.COOKIE, (data) => `COOKIE: ${Buffer.from(data).toString('hex')}`],
+  [OptionCode.EDE, (data) => (data.length < 2 ? undefined : `EDE: ${printExtendedError(data)}`)],
+  [OptionCode.PADDING, (data) => `PAD: (${data.length} bytes)`],
+  [OptionCode.KEEPALIVE, printKeepalive],
+  [OptionCode.REPORT_CHANNEL, printAgent],
+  [OptionCode.ZONEVERSION, printZoneVersion],
+])
+
 /** Returns one EDNS option as dig prints it, without the leading `; `. Safe to print on a terminal. */
 export function printOption(code: number, data: Uint8Array): string {
-  if (code === OptionCode.ECS) {
-    if (data.length === 4 && data.every((octet) => octet === 0)) return 'CLIENT-SUBNET: 0/0/0'
-    const subnet = parseClientSubnet(data)
-    if (subnet !== undefined) return `CLIENT-SUBNET: ${printClientSubnet(subnet)}`
-  }
-  if (code === OptionCode.NSID) return `NSID: ${printDump(data)}`
-  if (code === OptionCode.COOKIE) return `COOKIE: ${Buffer.from(data).toString('hex')}`
-  if (code === OptionCode.EDE && data.length >= 2) return `EDE: ${printExtendedError(data)}`
-  if (code === OptionCode.PADDING) return `PAD: (${data.length} bytes)`
-  if (code === OptionCode.KEEPALIVE && data.length === 2) {
-    return `TCP KEEPALIVE: ${(((data[0]! << 8) | data[1]!) / 10).toFixed(1)} secs`
-  }
-  if (code === OptionCode.REPORT_CHANNEL) {
-    const agent = parseName(data, 0, data.length)
-    if (agent?.end === data.length) return `REPORT-CHANNEL: ${printName(agent.name)}`
-  }
-  if (code === OptionCode.ZONEVERSION && data.length === 6 && data[1] === 0) {
-    const serial = Buffer.from(data).readUInt32BE(2)
-    return `ZONEVERSION: SOA-SERIAL ${serial}, zone of ${plural(data[0]!, 'label')}`
-  }
+  const printed = PRINTERS.get(code)?.(data)
+  if (printed !== undefined) return printed
   return data.length === 0 ? `OPT=${code}` : `OPT=${code}: ${printDump(data)}`
+}
+
+function printSubnet(data: Uint8Array): string | undefined {
+  if (data.length === 4 && data.every((octet) => octet === 0)) return 'CLIENT-SUBNET: 0/0/0'
+  const subnet = parseClientSubnet(data)
+  return subnet && `CLIENT-SUBNET: ${printClientSubnet(subnet)}`
+}
+
+function printKeepalive(data: Uint8Array): string | undefined {
+  if (data.length !== 2) return undefined
+  return `TCP KEEPALIVE: ${(((data[0]! << 8) | data[1]!) / 10).toFixed(1)} secs`
+}
+
+function printAgent(data: Uint8Array): string | undefined {
+  const agent = parseName(data, 0, data.length)
+  return agent?.end === data.length ? `REPORT-CHANNEL: ${printName(agent.name)}` : undefined
+}
+
+function printZoneVersion(data: Uint8Array): string | undefined {
+  if (data.length !== 6 || data[1] !== 0) return undefined
+  const serial = Buffer.from(data).readUInt32BE(2)
+  return `ZONEVERSION: SOA-SERIAL ${serial}, zone of ${plural(data[0]!, 'label')}`
 }
 
 function printExtendedError(data: Uint8Array): string {

@@ -14,7 +14,7 @@ export class ErrorReport {
   nameLabel = 0
   nameEnd = 0
 
-  /** Reads the qname of a query to an agent whose name starts at label `agentLabel` of it. False = it reports nothing. */
+  /** Reads the qname of a query. `agentLabel`: where the agent's name starts in it. False = it reports nothing. */
   read(query: Query, agentLabel: number): boolean {
     const last = agentLabel - 1
     // The failed name may be the root, which has no label.

@@ -3,7 +3,7 @@ import { didYouMean } from '../../base/nearest.ts'
 import { Algorithm, canSign, SIGNING_NAMES, scanAlgorithm } from '../../dns/dnssec/algorithms.ts'
 import type { DigestType } from '../../dns/dnssec/ds.ts'
 import { scanTtl } from '../../dns/text/ttl.ts'
-import { DEFAULT_SIGNING, type Denial, type SigningPolicy } from '../zone-keys.ts'
+import { DEFAULT_SIGNING, type DenialKind, type SigningPolicy } from '../zone-keys.ts'
 
 /** What a key signs: a CSK all, a KSK the key RRsets, a ZSK all others (RFC 9499 section 11). */
 export type KeyRole = (typeof ROLES)[number]
@@ -61,7 +61,7 @@ export const DEFAULT_POLICY: RollPolicy = {
 export interface PolicyOverrides {
   readonly split?: boolean
   readonly algorithm?: number
-  readonly denial?: Denial
+  readonly denial?: DenialKind
   readonly optOut?: boolean
 }
 

@@ -12,7 +12,7 @@ import type { ZoneRecords } from './records.ts'
 const SLICE_NODES = 512
 /** A warning reports signatures that expire sooner than this. */
 export const SOON_SECONDS = 2 * 86_400
-/** A warning reports signatures that are valid for longer than this: whoever gets the key can use old records. */
+/** A warning reports signatures that are valid for longer than this: old records can be used that long. */
 const LONG_SECONDS = 366 * 86_400
 /** The flag of a DNSKEY that signs zones (RFC 4034 section 2.1.1). */
 const ZONE_KEY = 0x0100

@@ -1,18 +1,10 @@
-import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { compose, uncompressedOctets } from '../../../src/dns/message/compose.ts'
-import { parseQuery } from '../../../src/dns/message/parse-query.ts'
-import { Query } from '../../../src/dns/message/query.ts'
-import { Response } from '../../../src/dns/message/response.ts'
+import type { Response } from '../../../src/dns/message/response.ts'
 import type { Section } from '../../../src/dns/message/section.ts'
-import {
-  type QuerySpec,
-  readMessage,
-  type WireMessage,
-  wireName,
-  wireQuery,
-} from '../../support/wire.ts'
+import { readMessage, wireName } from '../../support/wire.ts'
+import { ask, send } from './compose-stage.ts'
 
 interface Spec {
   readonly section: Section
@@ -22,38 +14,11 @@ interface Spec {
   readonly ttl?: number
 }
 
-function ask(spec: QuerySpec): { query: Query; response: Response } {
-  const packet = wireQuery(spec)
-  const query = new Query()
-  parseQuery(query, packet, packet.length)
-  const response = new Response()
-  response.reset(query)
-  return { query, response }
-}
-
 function add(response: Response, { section, name, type, rdata, ttl = 300 }: Spec): void {
   // Offsets that are not 0, and octets around, as in a zone image.
   const owner = Buffer.concat([Buffer.from('junk'), wireName(name), Buffer.from('junk')])
   const data = Buffer.concat([Buffer.from('junk!'), rdata, Buffer.from('junk')])
   response.add(section, owner, 4, type, 1, ttl, data, 5, rdata.length)
-}
-
-function send(
-  query: Query,
-  response: Response,
-  limit = 65535,
-): { bytes: Uint8Array; message: WireMessage } {
-  const out = new Uint8Array(65535).fill(0xee)
-  const octets = compose(query, response, out, limit)
-  assert(octets <= limit, `${octets} octets keep the limit of ${limit}`)
-  assert(
-    out.subarray(limit).every((octet) => octet === 0xee),
-    'nothing is written behind the limit',
-  )
-  const bytes = out.slice(0, octets)
-  const message = readMessage(bytes)
-  assert.equal(message.trailing, 0)
-  return { bytes, message }
 }
 
 const v4 = (last: number): Uint8Array => Uint8Array.from([192, 0, 2, last])
@@ -150,117 +115,6 @@ t.test('records go out by section, in order within each', async (t) => {
   )
   t.equal(message.authority[0]?.name, 'b.example.org.')
   t.equal(message.additional[0]?.name, 'c.example.org.')
-})
-
-t.test('EDNS in replies', async (t) => {
-  const nsid = Buffer.from('here')
-  const ecs = (...data: number[]): [number, Uint8Array] => [8, Uint8Array.from(data)]
-  const table: {
-    name: string
-    edns?: NonNullable<QuerySpec['edns']>
-    set?: Partial<Response>
-    tcp?: boolean
-    want: Record<number, string> | undefined
-  }[] = [
-    { name: 'none to a client that sent none', want: undefined },
-    { name: 'forced upon it', set: { forceEdns: true }, want: {} },
-    { name: 'none of its options without EDNS', set: { nsid }, want: undefined },
-    { name: 'an empty one', edns: {}, want: {} },
-    {
-      name: 'NSID if asked',
-      edns: { options: [[3, new Uint8Array(0)]] },
-      set: { nsid },
-      want: { 3: '68657265' },
-    },
-    { name: 'no NSID if not asked', edns: {}, set: { nsid }, want: {} },
-    {
-      name: 'the version of a zone if asked',
-      edns: { options: [[19, new Uint8Array(0)]] },
-      set: { zoneLabels: 2, zoneSerial: 0xfedcba98 },
-      want: { 19: '0200fedcba98' },
-    },
-    {
-      name: 'the agent for reports of errors, asked or not',
-      edns: {},
-      set: { reportAgent: wireName('er.example') },
-      want: { 18: '026572076578616d706c6500' },
-    },
-    { name: 'no version if not asked', edns: {}, set: { zoneLabels: 2 }, want: {} },
-    { name: 'no version if none is known', edns: { options: [[19, new Uint8Array(0)]] }, want: {} },
-    { name: 'no NSID if there is none', edns: { options: [[3, new Uint8Array(0)]] }, want: {} },
-    {
-      name: 'ECS with scope 0 by default',
-      edns: { options: [ecs(0, 1, 24, 0, 192, 0, 2)] },
-      want: { 8: '00011800c00002' },
-    },
-    {
-      name: 'ECS with the scope of the answer',
-      edns: { options: [ecs(0, 1, 24, 0, 192, 0, 2)] },
-      set: { scopeBits: 16 },
-      want: { 8: '00011810c00002' },
-    },
-    {
-      name: 'no scope where the client hid its address',
-      edns: { options: [ecs(0, 2, 0, 0)] },
-      set: { scopeBits: 16 },
-      want: { 8: '00020000' },
-    },
-    {
-      name: 'ECS of no family where the client wants no subnet used',
-      edns: { options: [ecs(0, 0, 0, 0)] },
-      set: { scopeBits: 16 },
-      want: { 8: '00000000' },
-    },
-    { name: 'no ECS unasked', edns: {}, set: { scopeBits: 16 }, want: {} },
-    {
-      name: 'EDE with text',
-      edns: {},
-      set: { edeCode: 15, edeText: Buffer.from('no') },
-      want: { 15: '000f6e6f' },
-    },
-    { name: 'EDE code 0', edns: {}, set: { edeCode: 0 }, want: { 15: '0000' } },
-    { name: 'no echo of a client cookie', edns: { options: [[10, new Uint8Array(8)]] }, want: {} },
-    {
-      name: 'client and server cookie',
-      edns: { options: [[10, Buffer.from('12345678')]] },
-      set: { serverCookieOctets: 16 },
-      want: { 10: `3132333435363738${'00'.repeat(16)}` },
-    },
-    {
-      name: 'keepalive on TCP',
-      tcp: true,
-      edns: { options: [[11, new Uint8Array(0)]] },
-      set: { keepaliveDeciseconds: 100 },
-      want: { 11: '0064' },
-    },
-    {
-      name: 'no keepalive on UDP',
-      edns: { options: [[11, new Uint8Array(0)]] },
-      set: { keepaliveDeciseconds: 100 },
-      want: {},
-    },
-  ]
-  for (const { name, edns, set, tcp, want } of table) {
-    const { query, response } = ask(edns === undefined ? { name: 'a' } : { name: 'a', edns })
-    query.protocol = tcp ? 1 : 0
-    Object.assign(response, set)
-    const { message, bytes } = send(query, response)
-    const got = Object.fromEntries(
-      [...message.options].map(([code, data]) => [code, Buffer.from(data).toString('hex')]),
-    )
-    t.strictSame(message.opt === undefined ? undefined : got, want, name)
-    t.equal(uncompressedOctets(query, response), bytes.length, `${name}: size`)
-  }
-})
-
-t.test('OPT says our payload size, DO and the upper bits of the rcode', async (t) => {
-  const { query, response } = ask({ name: 'a', edns: { flags: 0x8000, payload: 4000 } })
-  response.rcode = 16
-  response.payloadOctets = 1400
-  const { message } = send(query, response)
-  t.equal(message.rcode, 16)
-  t.equal(message.opt?.rrclass, 1400)
-  t.equal(message.opt?.ttl, 0x01008000)
 })
 
 t.test('truncation', async (t) => {
