@@ -6,7 +6,7 @@ import * as types from '../iana/types.ts'
 import * as lower from '../name/lower.ts'
 import { composeDirect } from './compose-direct.ts'
 import { Compressor } from './compressor.ts'
-import type { DirectAnswer } from './direct-answer.ts'
+import { directOctets } from './direct-octets.ts'
 import * as parsing from './parse-query.ts'
 import type { Query } from './query.ts'
 import * as queries from './query.ts'
@@ -140,7 +140,9 @@ function composeAnswer(
     return at
   }
   if (direct.soaOffset !== 0) written[direct.soaSection]!++
-  written[Section.Answer]! += direct.aliasCount + direct.setCount
+  const { answerSignatures, authoritySignatures } = direct
+  written[Section.Answer]! += direct.aliasCount + direct.setCount + answerSignatures.count
+  written[Section.Authority]! += direct.proofCount + authoritySignatures.count
   return next
 }
 
@@ -158,21 +160,6 @@ export function uncompressedOctets(query: Query, response: Response): number {
     octets += at + 1 - response.ownerOffset[i]! + RR_FIXED_OCTETS + response.rdataOctets[i]!
   }
   return octets
-}
-
-/** The octets of a direct answer without compression. */
-function directOctets(query: Query, direct: DirectAnswer): number {
-  let octets = direct.setCount * (direct.lastName(query).qnameOctets + RR_FIXED_OCTETS)
-  if (direct.setCount > 0) octets += direct.setOctets
-  let owner = query.qnameOctets
-  for (let i = 0; i < direct.aliasCount; i++) {
-    const target = direct.targets[i]!.qnameOctets
-    octets += owner + RR_FIXED_OCTETS + target
-    owner = target
-  }
-  if (direct.soaOffset === 0) return octets
-  const apex = query.qnameOctets - query.labelOffset[direct.soaLabel]!
-  return octets + apex + RR_FIXED_OCTETS + direct.rdataOctets(direct.soaOffset)
 }
 
 /**

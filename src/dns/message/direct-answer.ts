@@ -1,5 +1,3 @@
-import { RRClass } from '../iana/classes.ts'
-import { RRType } from '../iana/types.ts'
 import { type HashedName, NameBuffer } from '../name/hashed-name.ts'
 import type { Query } from './query.ts'
 import { Section } from './section.ts'
@@ -10,22 +8,31 @@ export const ALIASES_MAX = 16
 /** Initial capacity of the set. */
 const SET_COUNT_START = 16
 
+/** Initial capacity for the signatures of one section. */
+const SIGNATURE_COUNT_START = 64
+
+/** Most proofs: NSEC3 of the closest encloser, of the next closer name and of the wildcard. */
+const PROOFS_MAX = 3
+
 const NO_BYTES = new Uint8Array(0)
+const NO_VIEW = new DataView(new ArrayBuffer(0))
 const NO_NAME = new NameBuffer()
 
-/** Receives records: see `Response.add`. */
-interface RecordSink {
-  add(
-    section: Section,
-    owner: Uint8Array,
-    ownerOffset: number,
-    type: number,
-    rrclass: number,
-    ttlSeconds: number,
-    rdata: Uint8Array,
-    rdataOffset: number,
-    rdataOctets: number,
-  ): void
+/** Offsets of the signatures in one section, in the order of the RRsets that they sign. */
+export class Signatures {
+  count = 0
+  offset: Uint32Array = new Uint32Array(SIGNATURE_COUNT_START)
+
+  add(offset: number): void {
+    if (this.count === this.offset.length) this.#grow()
+    this.offset[this.count++] = offset
+  }
+
+  #grow(): void {
+    const larger = new Uint32Array(this.offset.length * 2)
+    larger.set(this.offset)
+    this.offset = larger
+  }
 }
 
 /**
@@ -34,14 +41,16 @@ interface RecordSink {
  *
  *     qname ─CNAME─▶ target 0 ─CNAME─▶ target 1 ─▶ set: A, AAAA or TXT records of the last name
  *     or: the SOA of the zone, as the answer or as the proof of a negative one
+ *     authority section, with DO: proofs, which are NSEC or NSEC3 records
  *
- * All names are in the zone of the qname. `bytes` is the image; an offset is that of the 16-bit
- * length of rdata, which the rdata follows.
+ * With DO, its signatures follow each RRset. All names are in the zone of the qname. `bytes` is the image, as is
+ * `view`; an offset is that of the 16-bit length of rdata, which the rdata follows.
  */
 export class DirectAnswer {
-  /** Records of the answer; 0 = the answer does not have this form. */
+  /** Records of the answer, without signatures and proofs; 0 = the answer does not have this form. */
   count = 0
   bytes: Uint8Array = NO_BYTES
+  view: DataView = NO_VIEW
 
   /** CNAMEs, from the qname on. */
   aliasCount = 0
@@ -49,17 +58,25 @@ export class DirectAnswer {
   readonly aliasTtlSeconds: Uint32Array = new Uint32Array(ALIASES_MAX)
   /** The names that they lead to. */
   readonly targets: HashedName[] = new Array(ALIASES_MAX).fill(NO_NAME)
+  /** How many signatures each has. */
+  readonly aliasSignatures: Uint16Array = new Uint16Array(ALIASES_MAX)
+  /** Of the CNAMEs; then of the set, or of a SOA that is the answer. */
+  readonly answerSignatures: Signatures = new Signatures()
 
   setCount = 0
   setTtlSeconds = 0
   setOffset: Uint32Array = new Uint32Array(SET_COUNT_START)
   /** Octets of all rdata of the set. */
   setOctets = 0
+  /** How many signatures it has. */
+  setSignatures = 0
 
   /** 0 = no SOA. */
   soaOffset = 0
   soaTtlSeconds = 0
   soaSection: Section = Section.Authority
+  /** How many signatures it has. */
+  soaSignatures = 0
   /** Label of the qname at which the zone starts. */
   soaLabel = 0
   /** The names in the SOA at `soaParsed` of `soaBytes`. They stay valid for later answers. */
@@ -68,11 +85,44 @@ export class DirectAnswer {
   readonly soaServer: NameBuffer = new NameBuffer()
   readonly soaMailbox: NameBuffer = new NameBuffer()
 
+  /** A wildcard that matched the qname has a proof without a SOA. */
+  proofCount = 0
+  /** NSEC or NSEC3. */
+  proofType = 0
+  readonly proofOffset: Uint32Array = new Uint32Array(PROOFS_MAX)
+  readonly proofTtlSeconds: Uint32Array = new Uint32Array(PROOFS_MAX)
+  /** Where the owner's labels before the apex are; 0 = the owner is the qname, from a label on. */
+  readonly proofOwner: Uint32Array = new Uint32Array(PROOFS_MAX)
+  /** Octets of these labels; otherwise that label. */
+  readonly proofOwnerOctets: Uint8Array = new Uint8Array(PROOFS_MAX)
+  /** Label of the qname at which the zone of the proofs starts. */
+  proofLabel = 0
+  readonly proofSignatures: Uint16Array = new Uint16Array(PROOFS_MAX)
+  /** Of a SOA in the authority section, then of the proofs. */
+  readonly authoritySignatures: Signatures = new Signatures()
+
   clear(): void {
     this.count = 0
     this.aliasCount = 0
     this.setCount = 0
+    this.setSignatures = 0
     this.soaOffset = 0
+    this.proofCount = 0
+    this.answerSignatures.count = 0
+    this.authoritySignatures.count = 0
+  }
+
+  /** Removes everything but the CNAMEs, with their signatures and proofs. */
+  keepAliases(): void {
+    const { aliasCount, aliasSignatures } = this
+    if (aliasCount === 0) {
+      this.clear()
+      return
+    }
+    let signatures = 0
+    for (let i = 0; i < aliasCount; i++) signatures += aliasSignatures[i]!
+    this.answerSignatures.count = signatures
+    this.setSignatures = 0
   }
 
   /** True if the SOA proves a negative answer. */
@@ -92,44 +142,5 @@ export class DirectAnswer {
 
   rdataOctets(offset: number): number {
     return (this.bytes[offset]! << 8) | this.bytes[offset + 1]!
-  }
-
-  /** Moves the answer to the records of the response, which has none. */
-  moveTo(response: RecordSink, query: Query): void {
-    let owner = query.qname
-    let ownerOffset = 0
-    for (let i = 0; i < this.aliasCount; i++) {
-      const offset = this.aliasOffset[i]!
-      const ttl = this.aliasTtlSeconds[i]!
-      this.#addRecord(response, Section.Answer, owner, ownerOffset, RRType.CNAME, ttl, offset)
-      owner = this.bytes
-      ownerOffset = offset + 2
-    }
-    for (let i = 0; i < this.setCount; i++) {
-      const offset = this.setOffset[i]!
-      const ttl = this.setTtlSeconds
-      this.#addRecord(response, Section.Answer, owner, ownerOffset, query.qtype, ttl, offset)
-    }
-    if (this.soaOffset !== 0) {
-      const apex = query.labelOffset[this.soaLabel]!
-      const { soaSection, soaTtlSeconds, soaOffset } = this
-      this.#addRecord(response, soaSection, query.qname, apex, RRType.SOA, soaTtlSeconds, soaOffset)
-    }
-    this.clear()
-  }
-
-  #addRecord(
-    response: RecordSink,
-    section: Section,
-    owner: Uint8Array,
-    ownerOffset: number,
-    type: number,
-    ttlSeconds: number,
-    offset: number,
-  ): void {
-    const { bytes } = this
-    const octets = this.rdataOctets(offset)
-    const at = offset + 2
-    response.add(section, owner, ownerOffset, type, RRClass.IN, ttlSeconds, bytes, at, octets)
   }
 }

@@ -2,6 +2,7 @@ import * as opcodes from '../iana/opcodes.ts'
 import { RRType } from '../iana/types.ts'
 import type { ReplySigner } from '../tsig/reply-signer.ts'
 import { ALIASES_MAX, DirectAnswer } from './direct-answer.ts'
+import { expandDirect } from './expand-direct.ts'
 import type { Query } from './query.ts'
 import type { Section } from './section.ts'
 
@@ -127,9 +128,9 @@ export class Response {
     this.zoneLabels = -1
   }
 
-  /** Moves a direct answer to the records. It must be the only answer. */
-  expand(query: Query): void {
-    this.direct.moveTo(this, query)
+  /** Moves a direct answer to the records. It must be the only answer. Returns the index of its last CNAME, or -1. */
+  expand(query: Query): number {
+    return expandDirect(this.direct, this, query)
   }
 
   reset(query: Query): void {

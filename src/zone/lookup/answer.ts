@@ -12,6 +12,7 @@ import type { ZoneDirectory } from '../../dns/name/zone-directory.ts'
 import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import { AdditionalSection } from './additional.ts'
+import { ChainSearch } from './chain-search.ts'
 import { DenialProofs } from './denial.ts'
 import { DirectAnswers } from './direct-answers.ts'
 import { Match, NameFinder } from './name-finder.ts'
@@ -120,11 +121,12 @@ export class ZoneAnswerer {
     this.#finder = new NameFinder(reader)
     this.#adder = new RRsetAdder(reader, steerer)
     this.#additional = new AdditionalSection(reader, this.#finder, this.#adder)
-    this.#denial = new DenialProofs(reader, this.#adder)
+    const search = new ChainSearch(reader)
+    this.#denial = new DenialProofs(reader, this.#adder, search)
     this.#apexNsInAuthority = options.apexNsInAuthority ?? false
     this.direct = this.#apexNsInAuthority
       ? undefined
-      : new DirectAnswers(reader, this.#finder, steerer)
+      : new DirectAnswers(reader, this.#finder, search, steerer)
   }
 
   /**
@@ -210,8 +212,7 @@ export class ZoneAnswerer {
   #continueDirect(query: Query, response: Response): Step {
     const { direct } = response
     const { aliasCount, targets } = direct
-    response.expand(query)
-    this.#alias = response.count - 1
+    this.#alias = response.expand(query)
     this.chainSteps = aliasCount - 1
     for (let i = 0; i < this.chainSteps; i++) {
       const { qname, qnameOctets } = targets[i]!

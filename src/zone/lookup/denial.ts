@@ -1,32 +1,17 @@
-import * as nsec3 from '../../dns/dnssec/nsec3.ts'
 import * as types from '../../dns/iana/types.ts'
 import type { Response } from '../../dns/message/response.ts'
 import * as sections from '../../dns/message/section.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
 import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
+import type { ChainSearch } from './chain-search.ts'
 import type { RRsetAdder } from './rrset-adder.ts'
 import { scratch } from './scratch.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { Section } = sections
 const { RRType } = types
-const {
-  CHAIN_COUNT,
-  CHAIN_PARAMETER_WORDS,
-  CHAIN_REST,
-  CHAIN_TYPE,
-  NODE_KEY,
-  NODE_NAME,
-  RRSET_TTL,
-  RRSET_WORDS,
-  ZONE_APEX,
-  ZONE_APEX_SIZE,
-} = layout
-
-/** Relation of a hash to the record that was found for it. */
-const Relation = { Matched: 0, Covered: 1 } as const
-type Relation = (typeof Relation)[keyof typeof Relation]
+const { NODE_KEY, NODE_NAME, RRSET_TTL, RRSET_WORDS, ZONE_APEX, ZONE_APEX_SIZE } = layout
 
 /**
  * Adds to the authority section the records that prove absence in a signed zone, each once and with
@@ -37,19 +22,15 @@ type Relation = (typeof Relation)[keyof typeof Relation]
 export class DenialProofs {
   readonly #reader: ZoneReader
   readonly #adder: RRsetAdder
-  readonly #order = scratch.order
-  /** Made for the first NSEC3 proof: it remembers hashes, and few zones need it. */
-  #hasher: nsec3.Nsec3Hasher | undefined = undefined
+  readonly #search: ChainSearch
   #name: HashedName = scratch.noName
   #zone = 0
   #zoneLabel = 0
-  #chain = 0
-  /** Index in the chain of the record found last. */
-  #found = 0
 
-  constructor(reader: ZoneReader, adder: RRsetAdder) {
+  constructor(reader: ZoneReader, adder: RRsetAdder, search: ChainSearch) {
     this.#reader = reader
     this.#adder = adder
+    this.#search = search
   }
 
   /** Sets the zone and the name of the following proofs. Returns false if the zone has no proofs. @hot */
@@ -57,8 +38,7 @@ export class DenialProofs {
     this.#zone = zone
     this.#name = name
     this.#zoneLabel = zoneLabel
-    this.#chain = this.#reader.findChain(zone)
-    return this.#chain !== 0
+    return this.#search.enter(zone)
   }
 
   /**
@@ -68,13 +48,13 @@ export class DenialProofs {
    * contradiction. @hot
    */
   addNoData(response: Response, label: number, answer = 0): boolean {
-    if (!this.#isHashed()) this.#addAtOrBefore(response, label, false, answer)
-    else if (this.#find(label, false) === Relation.Matched) this.#addFound(response, answer)
+    if (!this.#search.isHashed) this.#addAtOrBefore(response, label, false, answer)
+    else if (this.#find(label, false)) this.#addFound(response, answer)
     else {
       // Opt-out: an unsigned delegation, or an empty non-terminal above only unsigned delegations
       // (RFC 5155 section 7.2.4).
       const provable = this.#addClosestEncloser(response, label + 1)
-      const isWildcard = this.#find(provable, true) === Relation.Matched
+      const isWildcard = this.#find(provable, true)
       return !isWildcard || !this.#hasFound(response)
     }
     return true
@@ -86,9 +66,9 @@ export class DenialProofs {
    * with a record may be higher up and have a wildcard. @hot
    */
   addNameError(response: Response, encloser: number): boolean {
-    if (this.#isHashed()) {
+    if (this.#search.isHashed) {
       const provable = this.#addClosestEncloser(response, encloser)
-      if (this.#find(provable, true) === Relation.Matched) return false
+      if (this.#find(provable, true)) return false
       this.#addFound(response)
       return true
     }
@@ -99,7 +79,7 @@ export class DenialProofs {
 
   /** Proves that the name does not exist, so that a wildcard matches it. @hot */
   addWildcardAnswer(response: Response, encloser: number): void {
-    if (!this.#isHashed()) this.#addAtOrBefore(response, 0, false)
+    if (!this.#search.isHashed) this.#addAtOrBefore(response, 0, false)
     else {
       this.#find(encloser - 1, false)
       this.#addFound(response)
@@ -112,10 +92,10 @@ export class DenialProofs {
    * Returns false in the same case as `addNoData`. @hot
    */
   addWildcardNoData(response: Response, encloser: number, answer = 0): boolean {
-    if (this.#isHashed()) {
+    if (this.#search.isHashed) {
       const provable = this.#addClosestEncloser(response, encloser)
       // Opt-out: a wildcard above only unsigned delegations has no record.
-      if (this.#find(provable, true) !== Relation.Matched) return true
+      if (!this.#find(provable, true)) return true
       if (provable !== encloser) return !this.#hasFound(response)
       this.#addFound(response, answer)
       return true
@@ -125,17 +105,12 @@ export class DenialProofs {
     return true
   }
 
-  #isHashed(): boolean {
-    return this.#reader.words[this.#chain + CHAIN_TYPE] === RRType.NSEC3
-  }
-
   /**
    * Adds the NSEC of the name at `label`, or of the `*` below it. If that record does not exist,
    * adds the covering one.
    */
   #addAtOrBefore(response: Response, label: number, wildcard: boolean, answer = 0): void {
-    this.#order.setName(this.#name, label, this.#zoneLabel, wildcard)
-    this.#search()
+    this.#search.findName(this.#name, label, this.#zoneLabel, wildcard)
     this.#addFound(response, answer)
   }
 
@@ -146,7 +121,7 @@ export class DenialProofs {
    */
   #addClosestEncloser(response: Response, label: number): number {
     let encloser = label
-    while (encloser < this.#zoneLabel && this.#find(encloser, false) !== Relation.Matched) {
+    while (encloser < this.#zoneLabel && !this.#find(encloser, false)) {
       encloser++
     }
     if (encloser === this.#zoneLabel) this.#find(encloser, false)
@@ -156,53 +131,14 @@ export class DenialProofs {
     return encloser
   }
 
-  /** Finds the NSEC3 that matches or covers the name at `label`, or the `*` below it. */
-  #find(label: number, wildcard: boolean): Relation {
-    const { bytes } = this.#reader
-    const { qname, qnameOctets, labelOffset } = this.#name
-    const parameters = (this.#chain + CHAIN_REST) * 4
-    this.#hasher ??= new nsec3.Nsec3Hasher()
-    this.#hasher.hash(qname, labelOffset[label]!, qnameOctets, wildcard, bytes, parameters)
-    this.#order.setLabel(this.#hasher.label)
-    return this.#search()
-  }
-
-  /**
-   * Finds the last node of the chain that is not after the name in `#order`. The last node precedes
-   * the first node.
-   */
-  #search(): Relation {
-    const { words, bytes } = this.#reader
-    const start = this.#nodesStart()
-    let low = 0
-    let high = words[this.#chain + CHAIN_COUNT]!
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const order = this.#order.compare(words, bytes, words[start + middle]!)
-      if (order === 0) {
-        this.#found = middle
-        return Relation.Matched
-      }
-      if (order > 0) low = middle + 1
-      else high = middle
-    }
-    this.#found = (low === 0 ? words[this.#chain + CHAIN_COUNT]! : low) - 1
-    return Relation.Covered
-  }
-
-  #nodesStart(): number {
-    return this.#chain + CHAIN_REST + this.#reader.words[this.#chain + CHAIN_PARAMETER_WORDS]!
-  }
-
   /**
    * Adds the record found last, unless the response already has it. Of several records of one owner, which differ in
    * the types that they list, a response has one: `answer` replaces the default one.
    */
   #addFound(response: Response, answer = 0): void {
     const reader = this.#reader
-    const node = reader.words[this.#nodesStart() + this.#found]!
+    const { node, type } = this.#search
     const body = reader.visibleBody(node)
-    const type = reader.words[this.#chain + CHAIN_TYPE]!
     const rrset = body === 0 ? 0 : reader.findRRset(body, type)
     if (rrset === 0) return
     const had = this.#indexOf(response, type, rrset)
@@ -223,7 +159,7 @@ export class DenialProofs {
   /** True if the response has the record found last. */
   #hasFound(response: Response): boolean {
     const reader = this.#reader
-    const body = reader.visibleBody(reader.words[this.#nodesStart() + this.#found]!)
+    const body = reader.visibleBody(this.#search.node)
     const rrset = body === 0 ? 0 : reader.findRRset(body, RRType.NSEC3)
     return rrset !== 0 && this.#indexOf(response, RRType.NSEC3, rrset) !== -1
   }
@@ -238,6 +174,11 @@ export class DenialProofs {
       if (isIt && response.section[i] === Section.Authority) return i
     }
     return -1
+  }
+
+  /** Finds the NSEC3 that matches or covers the name at `label`, or the `*` below it. True = it matches. */
+  #find(label: number, wildcard: boolean): boolean {
+    return this.#search.findHash(this.#name, label, wildcard)
   }
 
   /** Writes the whole name of a node to the response; returns its offset. */

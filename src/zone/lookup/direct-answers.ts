@@ -1,13 +1,17 @@
 import { Rcode } from '../../dns/iana/rcodes.ts'
 import * as types from '../../dns/iana/types.ts'
-import { ALIASES_MAX } from '../../dns/message/direct-answer.ts'
+import { ALIASES_MAX, type DirectAnswer } from '../../dns/message/direct-answer.ts'
 import { NAME_ROOM_OCTETS, type Query } from '../../dns/message/query.ts'
 import { RESPONSE_RR_MAX, type Response } from '../../dns/message/response.ts'
 import { Section } from '../../dns/message/section.ts'
 import { equalHashedNames, equalSuffixes, type HashedName } from '../../dns/name/hashed-name.ts'
 import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
+import * as directory from '../image/signature-directory.ts'
 import type { Choice } from '../image/types.ts'
+import type { ChainSearch } from './chain-search.ts'
+import { DirectProofs } from './direct-proofs.ts'
+import * as signing from './direct-signatures.ts'
 import type { NameFinder } from './name-finder.ts'
 import * as finding from './name-finder.ts'
 import { scratch } from './scratch.ts'
@@ -17,8 +21,9 @@ import { TargetCache } from './target-cache.ts'
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { Match } = finding
 const { RRType } = types
-const { BODY_STATE, FLAG_SIGNED, RRSET_HEAD, RRSET_STEERING_COUNT, RRSET_TTL, ZONE_APEX_NODE } =
-  layout
+const { addSignatures } = signing
+const { DEFAULT_ANSWER } = directory
+const { RRSET_HEAD, RRSET_STEERING_COUNT, RRSET_TTL, ZONE_APEX_NODE } = layout
 
 /** What a query for a type may get as a direct answer. */
 const Kind = {
@@ -38,7 +43,7 @@ const kindOf = new Uint8Array(new ArrayBuffer(65_536)).fill(Kind.Denial)
 kindOf.fill(Kind.None, META_TYPES, 256)
 // DNSSEC's own types have other rules.
 for (const type of [0, RRType.DS, RRType.RRSIG, RRType.NSEC, RRType.NSEC3]) kindOf[type] = Kind.None
-for (const type of [RRType.A, RRType.AAAA, RRType.TXT]) kindOf[type] = Kind.Set
+for (const type of [RRType.A, RRType.AAAA, RRType.TXT, RRType.DNSKEY]) kindOf[type] = Kind.Set
 kindOf[RRType.SOA] = Kind.Soa
 
 /** Serial and the four timers after the names of a SOA. */
@@ -53,14 +58,21 @@ export class DirectAnswers {
   readonly reader: ZoneReader
   readonly #finder: NameFinder
   readonly #steerer: Steerer | undefined
+  readonly #proofs: DirectProofs
   readonly #choice = scratch.choice
   /** Made for the first CNAME: a server may have many zones without any. */
   #targets: TargetCache | undefined = undefined
 
-  constructor(reader: ZoneReader, finder: NameFinder, steerer: Steerer | undefined) {
+  constructor(
+    reader: ZoneReader,
+    finder: NameFinder,
+    search: ChainSearch,
+    steerer: Steerer | undefined,
+  ) {
     this.reader = reader
     this.#finder = finder
     this.#steerer = steerer
+    this.#proofs = new DirectProofs(reader, search)
   }
 
   /**
@@ -71,6 +83,19 @@ export class DirectAnswers {
    * them, because each draw counts once. @hot
    */
   answer(
+    query: Query,
+    response: Response,
+    zone: number,
+    zoneLabel: number,
+    follows: boolean,
+    denies: boolean,
+  ): boolean {
+    const isAnswered = this.#find(query, response, zone, zoneLabel, follows, denies)
+    if (!isAnswered && query.dnssecOk) response.direct.keepAliases()
+    return isAnswered
+  }
+
+  #find(
     query: Query,
     response: Response,
     zone: number,
@@ -89,26 +114,27 @@ export class DirectAnswers {
       const match = finder.find(zone, name, label, query.qtype)
       if (match === Match.None) {
         if (direct.aliasCount > 0 || !denies) return false
-        return this.#deny(query, response, zone, zoneLabel, Rcode.NXDOMAIN)
+        return this.#deny(query, response, zone, zoneLabel, match)
       }
       if (match !== Match.Name && match !== Match.Wildcard) return false
       const { body } = finder
-      // Signatures and proofs are records of their own.
-      if (query.dnssecOk && (match === Match.Wildcard || this.#isSigned(body))) return false
       if (direct.aliasCount === 0) response.imputedLabel = finder.label
       const rrset = reader.findRRset(body, query.qtype)
-      if (rrset !== 0) {
-        if (kind === Kind.Set) return this.#addSet(query, response, rrset)
-        const isSoa = kind === Kind.Soa && zoneLabel === 0
-        return isSoa && this.#addSoa(query, response, rrset, 0, Section.Answer)
-      }
-      const cname = reader.findRRset(body, RRType.CNAME)
-      if (cname === 0) {
+      const found = rrset !== 0 ? rrset : reader.findRRset(body, RRType.CNAME)
+      if (found === 0) {
         if (direct.aliasCount > 0) return false
-        return this.#deny(query, response, zone, zoneLabel, Rcode.NOERROR)
+        return this.#deny(query, response, zone, zoneLabel, match)
+      }
+      if (match === Match.Wildcard && query.dnssecOk) {
+        if (!this.#proveWildcard(query, response, zone, zoneLabel)) return false
+      }
+      if (rrset !== 0) {
+        if (kind === Kind.Set) return this.#addSet(query, response, body, rrset)
+        const isSoa = kind === Kind.Soa && zoneLabel === 0
+        return isSoa && this.#addSoa(query, response, body, rrset, 0, Section.Answer)
       }
       if (kind !== Kind.Set || !follows || direct.aliasCount === ALIASES_MAX) return false
-      const target = this.#addAlias(query, response, cname)
+      const target = this.#addAlias(query, response, body, found)
       if (target === undefined) return false
       label = target.labelCount - (query.labelCount - zoneLabel)
       if (label < 0 || !equalSuffixes(target, label, query, zoneLabel)) return false
@@ -118,21 +144,27 @@ export class DirectAnswers {
     }
   }
 
-  #isSigned(body: number): boolean {
-    return (this.reader.words[body + BODY_STATE]! & FLAG_SIGNED) !== 0
+  /** Adds the proof that a wildcard answers for the qname. Returns false for the target of a CNAME. */
+  #proveWildcard(query: Query, { direct }: Response, zone: number, zoneLabel: number): boolean {
+    const proofs = this.#proofs
+    if (!proofs.enter(zone, zoneLabel)) return true
+    if (direct.aliasCount > 0 || zoneLabel === query.labelCount) return false
+    return proofs.addWildcardAnswer(direct, query, this.#finder.label)
   }
 
   /** Adds a CNAME of the RRset and returns its target; undefined if it leads nowhere, or back. */
-  #addAlias(query: Query, response: Response, rrset: number): HashedName | undefined {
+  #addAlias(query: Query, response: Response, body: number, rrset: number): HashedName | undefined {
     const { reader } = this
     const { words } = reader
     let ttlSeconds = words[rrset + RRSET_TTL]!
     let offset = reader.rdataStart(rrset)
+    let answer: number = DEFAULT_ANSWER
     if (words[rrset + RRSET_STEERING_COUNT] !== 0 && this.#steerer !== undefined) {
       const choice = this.#choose(query, response, rrset, this.#steerer)
       if (choice.count === 0) return undefined
       if (choice.ttlSeconds >= 0) ttlSeconds = choice.ttlSeconds
       offset = reader.rdataAt(rrset, offset, choice.index[0]!)
+      answer = choice.answer
     }
     const { direct } = response
     const i = direct.aliasCount
@@ -140,6 +172,10 @@ export class DirectAnswers {
     direct.aliasTtlSeconds[i] = ttlSeconds
     direct.aliasCount = i + 1
     direct.bytes = reader.bytes
+    direct.view = reader.view
+    direct.aliasSignatures[i] = query.dnssecOk
+      ? addSignatures(reader, direct.answerSignatures, body, RRType.CNAME, answer)
+      : 0
     this.#targets ??= new TargetCache()
     const target = this.#targets.find(reader, offset + 2, i)
     if (target === undefined) return undefined
@@ -154,11 +190,12 @@ export class DirectAnswers {
     const choice = this.#choice
     choice.count = 0
     choice.ttlSeconds = -1
+    choice.answer = DEFAULT_ANSWER
     steerer.choose(query, response, reader.words, reader.steeringStart(rrset), choice)
     return choice
   }
 
-  #addSet(query: Query, response: Response, rrset: number): boolean {
+  #addSet(query: Query, response: Response, body: number, rrset: number): boolean {
     const { reader } = this
     const { words, bytes } = reader
     // The root needs no pointer to it.
@@ -190,26 +227,59 @@ export class DirectAnswers {
     direct.setTtlSeconds = ttlSeconds
     direct.setOctets = octets
     direct.bytes = bytes
+    if (query.dnssecOk) {
+      const { answerSignatures } = direct
+      const answer = steerer === undefined ? DEFAULT_ANSWER : choice.answer
+      direct.view = reader.view
+      direct.setSignatures = addSignatures(reader, answerSignatures, body, query.qtype, answer)
+    }
     direct.count = direct.aliasCount + count
     response.authoritative = true
     return true
   }
 
   /** Adds the SOA of a negative answer, with the TTL of RFC 2308 section 3. */
-  #deny(query: Query, response: Response, zone: number, zoneLabel: number, rcode: number): boolean {
+  #deny(
+    query: Query,
+    response: Response,
+    zone: number,
+    zoneLabel: number,
+    match: finding.Match,
+  ): boolean {
     const { reader } = this
     const apex = reader.visibleBody(reader.words[zone + ZONE_APEX_NODE]!)
-    if (query.dnssecOk && (this.#isSigned(apex) || reader.findChain(zone) !== 0)) return false
     const soa = reader.findRRset(apex, RRType.SOA)
-    if (soa === 0 || !this.#addSoa(query, response, soa, zoneLabel, Section.Authority)) return false
-    if (rcode === Rcode.NXDOMAIN) response.imputedLabel = zoneLabel
-    response.rcode = rcode
+    if (soa === 0 || !this.#addSoa(query, response, apex, soa, zoneLabel, Section.Authority)) {
+      return false
+    }
+    if (query.dnssecOk && !this.#prove(query, response.direct, zone, zoneLabel, match)) return false
+    if (match === Match.None) {
+      response.imputedLabel = zoneLabel
+      response.rcode = Rcode.NXDOMAIN
+    } else response.rcode = Rcode.NOERROR
     return true
+  }
+
+  /** Adds the proof of a negative answer, if the zone has proofs. */
+  #prove(
+    query: Query,
+    direct: DirectAnswer,
+    zone: number,
+    zoneLabel: number,
+    match: finding.Match,
+  ): boolean {
+    const proofs = this.#proofs
+    if (!proofs.enter(zone, zoneLabel)) return true
+    const { body, label } = this.#finder
+    if (match === Match.None) return proofs.addNameError(direct, query, label, body)
+    if (match === Match.Wildcard) return proofs.addWildcardNoData(direct, query, label)
+    return proofs.addNoData(direct, query, body)
   }
 
   #addSoa(
     query: Query,
     response: Response,
+    body: number,
     rrset: number,
     zoneLabel: number,
     section: Section,
@@ -237,6 +307,13 @@ export class DirectAnswers {
     direct.soaTtlSeconds = section === Section.Answer ? ttlSeconds : Math.min(minimum, ttlSeconds)
     direct.soaSection = section
     direct.soaLabel = zoneLabel
+    direct.soaSignatures = 0
+    if (query.dnssecOk) {
+      const isAnswer = section === Section.Answer
+      const signatures = isAnswer ? direct.answerSignatures : direct.authoritySignatures
+      direct.view = view
+      direct.soaSignatures = addSignatures(reader, signatures, body, RRType.SOA, DEFAULT_ANSWER)
+    }
     direct.count = 1
     response.authoritative = true
     return true
