@@ -92,6 +92,7 @@ async function measure({ server, port }, shape, duration) {
 
 /** Compilers and caches get warm outside the figures. */
 async function warm(row, shape) {
+  if (row.peer.command !== process.execPath) return
   for (let left = WARM_QUERIES; left > 0; ) left -= (await measure(row, shape, 0.5)).completed
 }
 
