@@ -134,7 +134,7 @@ function canonicalOwner(owner: Uint8Array, labels: number): Uint8Array {
   const name = lowerName(owner)
   const offsets = labelOffsets(name)
   const excess = offsets.length - labels
-  if (excess <= 0 || isWildcard(name)) return name
+  if (excess <= 0) return name
   return Buffer.concat([WILDCARD, name.subarray(offsets[excess] ?? name.length - 1)])
 }
 

@@ -75,5 +75,7 @@ t.test('a wildcard signs the names that it makes', async (t) => {
   const made = { ...set, owner: scanName('a.B.example.')! }
   t.ok(rrsig.verifySet(made, signature, key.dnskey))
   t.ok(rrsig.verifySet(set, signature, key.dnskey))
+  const asterisk = { ...set, owner: scanName('*.b.example.')! }
+  t.ok(rrsig.verifySet(asterisk, signature, key.dnskey), 'also a name that looks like one')
   t.notOk(rrsig.verifySet({ ...set, owner: ZONE }, signature, key.dnskey))
 })
