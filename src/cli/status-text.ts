@@ -37,6 +37,13 @@ export function printStatus(status: ServerStatus, isWide: boolean): Line[] {
         return [zone, serial, ...counts, `${from.directive} ${from.source}`.trim()]
       }),
     ]),
+    ...printTable('SIGNED DENIAL POLICY MADE REUSED EXPIRES FAULT', [
+      ...(status.signing ?? []).map(
+        ({ zone, denial, policy, made, reused, expires, fault }): Row => {
+          return [zone, denial, policy, made, reused, expires, toned('bad', fault)]
+        },
+      ),
+    ]),
     ...printOut(status),
     ...printTable(`${isWide ? 'ZONE ' : ''}NAME TYPE SET STATE TARGETS RECORD DETAIL`, [
       ...status.endpoints.map(({ zone, name, type, setIdentifier, state, targets, ...of }): Row => {

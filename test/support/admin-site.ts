@@ -134,6 +134,12 @@ export const STATUS: ServerStatus = {
     },
   ],
   shiftsOmitted: 1,
+  signing: [
+    {
+      ...{ zone: 'k.example.com.', policy: 'default', denial: 'nsec', made: 12, reused: 30 },
+      ...{ expires: '2026-01-15T00:00:00.000Z', fault: '' },
+    },
+  ],
   databases: [{ file: 'city.mmdb', built: '2026-01-01T00:00:00.000Z', fault: '' }],
   snapshots: [{ file: 'zones.snapshot', isServed: false, ageSeconds: 1.5, octets: 4096 }],
   drops: { overloaded: 3 },

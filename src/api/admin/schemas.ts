@@ -138,6 +138,20 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       description: 'number of all problems, by kind',
     },
     zones: list(REF('Zone')),
+    signing: {
+      ...list(
+        object({
+          zone: TEXT,
+          policy: TEXT,
+          denial: TEXT,
+          made: { ...COUNT, description: 'signatures made since the zone was opened' },
+          reused: COUNT,
+          expires: nullable('string', 'RFC 3339: when the first signature expires'),
+          fault: { type: 'string', description: 'why the zone cannot be signed' },
+        }),
+      ),
+      description: 'zones that the server signs',
+    },
     endpoints: { ...list(REF('Endpoint')), description: 'those that are not served in full' },
     endpointsOmitted: COUNT,
     peers: list(REF('Peer')),

@@ -34,6 +34,21 @@ export interface ZoneStatus {
   readonly endpoints: EndpointCounts | null
 }
 
+/** How a zone is signed that this server signs. */
+export interface SigningReport {
+  readonly zone: string
+  /** Name of the policy. */
+  readonly policy: string
+  readonly denial: string
+  /** Signatures made, and used again, since the zone was opened. */
+  readonly made: number
+  readonly reused: number
+  /** RFC 3339: when the first signature expires; null = the zone has none. */
+  readonly expires: string | null
+  /** Why the zone cannot be signed, and the fix; '' = it can. */
+  readonly fault: string
+}
+
 /** An endpoint that is not served with its full weight. */
 export interface EndpointStatus {
   readonly zone: string
@@ -167,6 +182,7 @@ export interface SnapshotStatus {
 /** What one directive of one server block contributes to the status of the server. */
 export interface StatusPart {
   readonly zones?: readonly ZoneStatus[]
+  readonly signing?: readonly SigningReport[]
   readonly endpoints?: readonly EndpointStatus[]
   /** Number of endpoints that a bound left out of `endpoints`. */
   readonly endpointsOmitted?: number

@@ -67,6 +67,7 @@ function join(
   const shifts = distinct(parts.flatMap(({ shifts = [] }) => shifts))
   return {
     zones: parts.flatMap(({ zones = [] }) => zones),
+    signing: parts.flatMap(({ signing = [] }) => signing),
     endpoints: parts.flatMap(({ endpoints = [] }) => endpoints),
     endpointsOmitted: parts.reduce((sum, { endpointsOmitted = 0 }) => sum + endpointsOmitted, 0),
     peers: distinct(parts.flatMap(({ peers = [] }) => peers)),
