@@ -2,6 +2,7 @@ import { RRType } from '../../dns/iana/types.ts'
 import * as L from '../../zone/image/layout.ts'
 import type { ZoneReader } from '../../zone/image/reader.ts'
 import type { RecordView } from './record-view.ts'
+import { signatureTtl, transferredRecords } from './transferred-records.ts'
 
 interface RecordSink {
   /**
@@ -61,34 +62,36 @@ export class VersionCursor {
   }
 
   #writeSet(body: number, rrset: number, sink: RecordSink): boolean {
-    const { words, bytes } = this.#reader
+    const reader = this.#reader
+    const { words, bytes } = reader
     const head = words[rrset + L.RRSET_HEAD]!
     const type = head >>> 16
+    const chosen = transferredRecords(reader, body, rrset)
+    const all = chosen?.rdataIndexes.length ?? head & 0xffff
     // No other server accepts more than one CNAME (RFC 2181 section 10.1).
-    const count = type === RRType.CNAME ? 1 : head & 0xffff
+    const count = type === RRType.CNAME ? Math.min(all, 1) : all
     const ownerOctets = words[this.#node + L.NODE_KEY]! & 0xffff
+    const start = reader.rdataStart(rrset)
     const view = this.#view
     view.owner = bytes
     view.ownerOffset = (this.#node + L.NODE_NAME) * 4
     view.rdata = bytes
     view.type = type
-    view.ttlSeconds = words[rrset + L.RRSET_TTL]!
-    if (this.#record === 0) this.#at = this.#reader.rdataStart(rrset)
+    const ttlSeconds = chosen?.ttlSeconds ?? words[rrset + L.RRSET_TTL]!
+    view.ttlSeconds = ttlSeconds
+    if (this.#record === 0) this.#at = start
     for (; this.#record < count; this.#record++) {
-      const at = this.#at
+      const index = chosen?.rdataIndexes[this.#record]
+      const at = index === undefined ? this.#at : reader.rdataAt(rrset, start, index)
       view.rdataOffset = at + 2
       view.rdataOctets = (bytes[at]! << 8) | bytes[at + 1]!
-      if (type === RRType.RRSIG) view.ttlSeconds = this.#coveredTtl(body, rrset, at)
+      if (type === RRType.RRSIG) {
+        const covered = (bytes[at + 2]! << 8) | bytes[at + 3]!
+        view.ttlSeconds = signatureTtl(reader, body, covered) ?? ttlSeconds
+      }
       if (!sink.add(view, ownerOctets)) return false
       this.#at = at + 2 + view.rdataOctets
     }
     return true
-  }
-
-  /** Returns the TTL of the RRset that the signature at `at` covers (RFC 4034 section 3). */
-  #coveredTtl(body: number, rrset: number, at: number): number {
-    const { words, bytes } = this.#reader
-    const covered = this.#reader.findRRset(body, (bytes[at + 2]! << 8) | bytes[at + 3]!)
-    return words[(covered === 0 ? rrset : covered) + L.RRSET_TTL]!
   }
 }

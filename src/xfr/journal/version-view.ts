@@ -3,6 +3,7 @@ import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import * as L from '../../zone/image/layout.ts'
 import { ZoneReader } from '../../zone/image/reader.ts'
 import type { RecordView } from './record-view.ts'
+import { hasOneForm, signatureTtl, transferredRecords } from './transferred-records.ts'
 import { VersionCursor } from './version-cursor.ts'
 
 /**
@@ -18,8 +19,8 @@ export interface ZoneVersion {
 }
 
 /**
- * Reads the records of one version of a zone. Of a CNAME RRset with several members it returns only
- * the first, since no other server accepts more than one (RFC 2181 section 10.1).
+ * Reads the records of one version of a zone, as transfers have them: of a CNAME RRset with several members only the
+ * first, since no other server accepts more than one (RFC 2181 section 10.1); see `transferredRecords`.
  */
 export class VersionView {
   readonly zone: Uint8Array
@@ -103,6 +104,15 @@ export class VersionView {
     return body === 0 ? [] : this.#setsOf(body).map((set) => this.type(set))
   }
 
+  /** Whether an RRset equals one of another version octet for octet, including the order of its records. */
+  equals(set: number, other: VersionView, otherSet: number): boolean {
+    const { words } = this.#reader
+    const others = other.#reader.words
+    const size = words[set + L.RRSET_WORDS]!
+    for (let i = 0; i < size; i++) if (words[set + i] !== others[otherSet + i]) return false
+    return true
+  }
+
   #body(owner: Uint8Array): number {
     const name = this.#name
     if (!name.set(owner, 0, owner.length)) return 0
@@ -111,24 +121,30 @@ export class VersionView {
   }
 
   /**
-   * Yields the records of an RRset; each step reuses the same object. Signatures have the TTLs of
+   * Yields the records of an RRset that a transfer has; each step reuses the same object. Signatures have the TTLs of
    * the RRsets that they cover.
    */
   *records(owner: Uint8Array, set: number): Generator<RecordView, void> {
-    const { words, bytes } = this.#reader
+    const reader = this.#reader
+    const { words, bytes } = reader
     const type = this.type(set)
-    const all = words[set + L.RRSET_HEAD]! & 0xffff
+    const body = hasOneForm(reader, set) ? 0 : this.#body(owner)
+    const chosen = transferredRecords(reader, body, set)
+    const all = chosen?.rdataIndexes.length ?? words[set + L.RRSET_HEAD]! & 0xffff
     const count = type === RRType.CNAME ? Math.min(all, 1) : all
-    const ttlSeconds = words[set + L.RRSET_TTL]!
-    let at = this.#reader.rdataStart(set)
+    const ttlSeconds = chosen?.ttlSeconds ?? words[set + L.RRSET_TTL]!
+    const start = reader.rdataStart(set)
     const view = { owner, ownerOffset: 0, type, ttlSeconds, rdata: bytes, rdataOffset: 0 }
     const record: RecordView = { ...view, rdataOctets: 0 }
+    let at = start
     for (let i = 0; i < count; i++) {
+      const index = chosen?.rdataIndexes[i]
+      if (index !== undefined) at = reader.rdataAt(set, start, index)
       record.rdataOctets = (bytes[at]! << 8) | bytes[at + 1]!
       record.rdataOffset = at + 2
       if (type === RRType.RRSIG) {
-        const covered = this.find(owner, (bytes[at + 2]! << 8) | bytes[at + 3]!)
-        record.ttlSeconds = covered === 0 ? ttlSeconds : words[covered + L.RRSET_TTL]!
+        const covered = (bytes[at + 2]! << 8) | bytes[at + 3]!
+        record.ttlSeconds = signatureTtl(reader, body, covered) ?? ttlSeconds
       }
       yield record
       at += 2 + record.rdataOctets

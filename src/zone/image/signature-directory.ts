@@ -125,6 +125,24 @@ function answerWord(words: Uint32Array, block: number, answer: number): number {
   return words[block + DEFAULT_REST + words[block + DEFAULT_COUNT]! + answer]!
 }
 
+/** Returns the places of the blocks of all types of the directory at `words[offset]`, ascending by type. */
+export function signedTypes(words: Uint32Array, offset: number): number[] {
+  const starts = words.subarray(offset + TYPES_WORD, offset + TYPES_WORD + words[offset]!)
+  return Array.from(starts, (start) => offset + start)
+}
+
+/** Returns the rdata of the default answer of a block, and its TTL; undefined = all rdata of the set, with its TTL. */
+export function defaultAnswer(
+  words: Uint32Array,
+  block: number,
+): { readonly rdataIndexes: Uint32Array; readonly ttlSeconds: number } | undefined {
+  const count = words[block + DEFAULT_COUNT]!
+  if (count === 0 && words[block + ANSWER_COUNT] === 0) return undefined
+  const rdata = block + DEFAULT_REST
+  const ttlSeconds = words[block + DEFAULT_TTL]!
+  return { rdataIndexes: words.subarray(rdata, rdata + count), ttlSeconds }
+}
+
 /** Returns the types and answers of the directory at `words[offset]`. */
 export function decodeDirectory(words: Uint32Array, offset: number): SignedType[] {
   const starts = words.subarray(offset + TYPES_WORD, offset + TYPES_WORD + words[offset]!)

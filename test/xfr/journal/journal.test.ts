@@ -2,12 +2,15 @@ import fc from 'fast-check'
 import t from 'tap'
 import { runWhole } from '../../../src/base/slices.ts'
 import { RRType } from '../../../src/dns/iana/index.ts'
-import { scanName } from '../../../src/dns/name/name.ts'
+import { printName, scanName } from '../../../src/dns/name/name.ts'
 import { diffVersions, type ZoneDifference } from '../../../src/xfr/journal/diff.ts'
 import { octetsOf, ZoneJournal } from '../../../src/xfr/journal/journal.ts'
 import { packedRecords } from '../../../src/xfr/journal/packed-records.ts'
-import { VersionView } from '../../../src/xfr/journal/version-view.ts'
+import type { RecordView } from '../../../src/xfr/journal/record-view.ts'
+import { VersionView, type ZoneVersion } from '../../../src/xfr/journal/version-view.ts'
+import { encodeDirectory, proofBy } from '../../../src/zone/image/signature-directory.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
+import { wire } from '../../support/zone-text.ts'
 import { imageOf, printView } from '../../support/zone-version.ts'
 
 const APEX = 'z.example.'
@@ -169,3 +172,80 @@ t.test('the journal forgets what does not lead on', async (t) => {
   t.equal(journal.since(5), undefined, 'a serial that comes round again')
   t.equal(journal.since(6)?.length, 1)
 })
+
+t.test(
+  'of a steered set that we sign, the default answer is transferred, with its signatures',
+  async (t) => {
+    const apex = wire('example.org.')
+    const owner = wire('a.example.org.')
+    const image = new ZoneImage()
+    const zone = image.addZone(apex)
+    const signature = (type: number, number: number): Uint8Array => {
+      const head = [0, type, 13, 3, 0, 0, 0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+      return new Uint8Array([...head, ...apex, number])
+    }
+    const address = (last: number): Uint8Array => new Uint8Array([192, 0, 2, last])
+    const version = (serial: number, first: number): ZoneVersion => {
+      const soa = new Uint8Array([0, 0, 0, 0, 0, serial, ...Array(16).fill(0)])
+      image.putRRset(zone, apex, { type: RRType.SOA, ttlSeconds: 60, rdata: [soa] })
+      const steering = new Uint32Array([7])
+      const rdata = [1, 2, 3].map(address)
+      image.putRRset(zone, owner, { type: RRType.A, ttlSeconds: 300, rdata, steering })
+      const next = [0, 1].map((bit) => new Uint8Array([...apex, 0, 1, bit]))
+      image.putRRset(zone, owner, { type: RRType.NSEC, ttlSeconds: 5, rdata: next })
+      const directory = encodeDirectory([
+        {
+          type: RRType.A,
+          signaturesPerAnswer: 2,
+          default: { signature: 2, ttlSeconds: 60, rdataIndexes: [first, 2] },
+          answers: [0, 2, proofBy(1)],
+        },
+        {
+          type: RRType.NSEC,
+          signaturesPerAnswer: 1,
+          default: { signature: 4, ttlSeconds: 5, rdataIndexes: [0] },
+          answers: [4, 5],
+        },
+      ])
+      const signatures = [0, 1, 2, 3].map((i) => signature(RRType.A, i))
+      signatures.push(signature(RRType.NSEC, 4), signature(RRType.NSEC, 5))
+      const signed = { type: RRType.RRSIG, ttlSeconds: 9, rdata: signatures, steering: directory }
+      image.putRRset(zone, owner, signed)
+      image.publish()
+      const { buffer } = image.handle
+      return { zone: apex, serial, buffer, imageVersion: image.version }
+    }
+    const shown = ({ owner, ownerOffset, type, ttlSeconds, ...view }: RecordView): string => {
+      const { rdata, rdataOffset, rdataOctets } = view
+      const name = printName(owner, ownerOffset).replace('.example.org.', '')
+      return `${name} ${ttlSeconds} ${type} ${rdata[rdataOffset + rdataOctets - 1]}`
+    }
+    const old = VersionView.open(version(1, 0))!
+    const expected = ['a 60 1 1', 'a 60 1 3', 'a 60 46 2', 'a 60 46 3', 'a 5 46 4', 'a 5 47 0']
+    t.strictSame(Array.from(old.content(), shown), expected)
+    const read: string[] = []
+    const cursor = old.cursor()
+    // The message is full after each record.
+    let isFull = false
+    const sink = {
+      add: (record: RecordView, ownerOctets: number): boolean => {
+        isFull = !isFull
+        if (isFull)
+          read.push(
+            shown({
+              ...record,
+              owner: owner.subarray(0, ownerOctets + apex.length),
+              ownerOffset: 0,
+            }),
+          )
+        return isFull
+      },
+    }
+    while (cursor.write(sink)) t.ok(read.length < 10)
+    t.strictSame(read, expected)
+    const now = VersionView.open(version(2, 1))!
+    const difference = runWhole(diffVersions(old, now, undefined, 1000))!
+    t.strictSame(Array.from(packedRecords(difference.removed), shown).slice(1), ['a 60 1 1'])
+    t.strictSame(Array.from(packedRecords(difference.added), shown).slice(1), ['a 60 1 2'])
+  },
+)
