@@ -28,6 +28,8 @@ export interface FileZoneOptions {
   readonly nsInAuthority: boolean
   /** See `ZoneLoadOptions`. */
   readonly isWhole: boolean
+  /** See `ZoneLoadOptions`. */
+  readonly isUnsigned: boolean
 }
 
 /**
@@ -110,8 +112,9 @@ export class FileZone {
   }
 
   #read(options: ZoneLoadOptions): Promise<ImageLoad> {
-    const { clock, isWhole } = this.#options
-    const all = { ...options, nowSeconds: secondsOf(clock), memoryMax: 'left' as const, isWhole }
+    const { clock, isUnsigned, isWhole } = this.#options
+    const limits = { nowSeconds: secondsOf(clock), memoryMax: 'left' as const }
+    const all = { ...options, ...limits, isUnsigned, isWhole }
     const { snapshot } = this
     const job = { path: this.path, apex: this.zone, options: all, snapshot: snapshot?.path }
     const onSnapshot = (fault: string): void => {
@@ -219,12 +222,13 @@ function missingOr(error: InputError): InputError {
 export function checkZoneFile(
   path: string,
   zone: Uint8Array,
-  { isWhole }: Pick<FileZoneOptions, 'isWhole'>,
+  { isUnsigned, isWhole }: Pick<FileZoneOptions, 'isUnsigned' | 'isWhole'>,
   { warn, read }: CheckReport,
 ): readonly InputError[] {
   const load = runWhole(
     loadZone(path, zone, {
       nowSeconds: secondsOf(systemClock),
+      isUnsigned,
       isWhole,
       namesCheckedMax: Infinity,
     }),

@@ -5,10 +5,12 @@ import { nameKey } from '../dns/name/name.ts'
 import { placeOf } from '../plugin/block-place.ts'
 import type { DirectivePart } from '../plugin/description.ts'
 import type { SetupContext } from '../plugin/directive.ts'
+import { ZONE_SIGNING, type ZoneSigning } from '../signing/registry.ts'
 import { type SetKey, type VersionSource, ZONE_VERSIONS } from '../xfr/zone-versions.ts'
 import { imageVersionOf, ZoneReader } from '../zone/image/reader.ts'
 import type { SignatureReport } from '../zone/zonefile/check-signatures.ts'
 import { FileZoneTable, type ServedZone } from './file-zones.ts'
+import type { InlineZones } from './inline/inline-zones.ts'
 import type { SignatureWatch } from './signature-watch.ts'
 import { answererOf, type VersionMemory } from './version-memory.ts'
 
@@ -35,6 +37,8 @@ export interface OwnedZone extends ServedZone {
   readonly changed?: readonly SetKey[] | undefined
   /** What its owner found in the version in force, and logged; undefined = the owner did not check it. */
   readonly signatures?: SignatureReport | undefined
+  /** Where its owner keeps it for the next start; undefined = nowhere. */
+  readonly snapshot?: { readonly path: string } | undefined
 }
 
 /** What was published last of a zone. */
@@ -67,6 +71,9 @@ export class ThreadedFileZones {
 
   /** Undefined before the start, and in data threads. */
   #watch: SignatureWatch | undefined
+  /** Signs zones; undefined before the start, in data threads, and if `dnssec` signs no zone. */
+  #inline: InlineZones | undefined
+  readonly #signing: ZoneSigning | undefined
   #isStopped = false
   readonly #directive: string
   readonly #events: () => EventLog | undefined
@@ -80,14 +87,20 @@ export class ThreadedFileZones {
       status: () => ({ zones: this.#owned.map((zone) => statusOf(zone, directive)) }),
       problems: () => {
         const group = this.#watch?.problemGroup(`${directive} ${placeOf(c.block)}`)
-        return group === undefined ? [] : [group]
+        const unsigned = this.#inline?.problems ?? []
+        return group === undefined ? unsigned : [group, ...unsigned]
       },
-      start: () => this.#startWatch(c),
-      stop: () => {
+      start: async () => {
+        await this.#startWatch(c)
+        await this.#startSigning(c)
+      },
+      stop: async () => {
         this.#isStopped = true
         this.#watch?.stop()
+        await this.#inline?.stop()
       },
     }
+    this.#signing = c.block.shared.find(ZONE_SIGNING)
     this.nsInAuthority = !c.block.directives.includes('minimal')
     this.#versions = c.block.shared.acquire(ZONE_VERSIONS).source()
     this.#broadcast = c.broadcast<ZoneChanges>((changes) => this.#follow(changes))
@@ -101,12 +114,39 @@ export class ThreadedFileZones {
     this.#watch.follow(this.#owned)
   }
 
+  async #startSigning(c: SetupContext): Promise<void> {
+    if (this.#signing === undefined) return
+    const { InlineZones } = await import('./inline/inline-zones.ts')
+    if (this.#isStopped) return
+    this.#inline = new InlineZones({
+      ...{ c, directive: this.#directive, nsInAuthority: this.nsInAuthority },
+      signingOf: (zone) => this.#signing?.of(zone),
+      publish: (zones) => this.#put(zones),
+    })
+  }
+
+  /** Whether `dnssec` signs the zone: its owner must have it without signatures. */
+  signs(zone: Uint8Array): boolean {
+    return this.#signing?.of(zone) !== undefined
+  }
+
   /**
-   * Puts zones in force everywhere. Called on the control thread whenever zones or versions may
-   * have changed. Only zones that have changed are sent to other threads.
+   * Puts zones in force everywhere, once they are signed if `dnssec` signs them. Called on the control thread whenever
+   * zones or versions may have changed. Only zones that have changed are sent to other threads.
    */
   publish(zones: readonly OwnedZone[]): void {
+    if (this.#inline === undefined) this.#put(zones)
+    else this.#inline.publish(zones)
+  }
+
+  /** Resolves once all zones are in force that can be soon: the signatures of a large zone take minutes. */
+  async settled(): Promise<void> {
+    await this.#inline?.settled()
+  }
+
+  #put(zones: readonly OwnedZone[]): void {
     this.#owned = zones
+    for (const { zone } of zones) this.#signing?.of(zone)?.claim()
     const changed: OwnedZone[] = []
     const loaded: OwnedZone[] = []
     for (const zone of zones) this.#note(zone, changed, loaded)
@@ -172,6 +212,7 @@ export class ThreadedFileZones {
     const gone: Uint8Array[] = []
     for (const [key, published] of changes) {
       const zone = Buffer.from(key, 'latin1')
+      this.#signing?.of(zone)?.claim()
       if (published === undefined) gone.push(zone)
       else put.push({ zone, ...this.#serve(published) })
     }

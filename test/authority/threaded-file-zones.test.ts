@@ -66,6 +66,7 @@ function zoneIn(dir: string, c: SetUp, name: string, content: string): FileZone 
     byMtime: false,
     nsInAuthority: true,
     isWhole: true,
+    isUnsigned: false,
   }
   return new FileZone(wire(name), path, options)
 }

@@ -100,7 +100,9 @@ export class Auto {
     for (const key of this.#zones.keys()) {
       if (!found.has(key) && this.#remove(key)) isChanged = true
     }
-    if (isChanged) this.#publish()
+    if (!isChanged) return
+    this.#publish()
+    await this.#served.settled()
   }
 
   /** Returns whether the zone has a version. */
@@ -111,6 +113,7 @@ export class Auto {
       log,
       byMtime: false,
       nsInAuthority: this.#served.nsInAuthority,
+      isUnsigned: this.#served.signs(zone),
       isWhole,
     })
     if (this.snapshots !== '') {

@@ -12,10 +12,11 @@ interface CheckedDirectory {
   readonly pattern: FilePattern
 }
 
-/** Returns the faults of all zone files of the directory. `isWholeAmong`: see `AutoOptions`. */
+/** Returns the faults of all zone files of the directory. `isWholeAmong`: see `AutoOptions`. `signs`: whether `dnssec` does. */
 export function checkFiles(
   { directory, pattern, position }: CheckedDirectory,
   isWholeAmong: (found: readonly FoundZone[]) => (zone: Uint8Array) => boolean,
+  signs: (zone: Uint8Array) => boolean,
   report: CheckReport,
 ): readonly InputError[] {
   const warn = (text: string): void => report.warn(new InputError(position, text))
@@ -23,6 +24,6 @@ export function checkFiles(
   const files = [...(found?.values() ?? [])]
   const isWhole = isWholeAmong(files)
   return files.flatMap(({ path, zone }) => {
-    return checkZoneFile(path, zone, { isWhole: isWhole(zone) }, report)
+    return checkZoneFile(path, zone, { isUnsigned: signs(zone), isWhole: isWhole(zone) }, report)
   })
 }

@@ -48,7 +48,7 @@ export const auto: Directive = {
     }
     const check: CheckHook = async (report) => {
       const { checkFiles } = await import('./check-files.ts')
-      return checkFiles(config, isWholeAmong, report)
+      return checkFiles(config, isWholeAmong, (zone) => served.signs(zone), report)
     }
     let zones: Auto | undefined
     let stopWalks = (): void => {}

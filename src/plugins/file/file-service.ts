@@ -1,4 +1,9 @@
-import { checkZoneFile, FileZone, MissingFileError } from '../../authority/file-zone.ts'
+import {
+  checkZoneFile,
+  FileZone,
+  type FileZoneOptions,
+  MissingFileError,
+} from '../../authority/file-zone.ts'
 import type { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
 import { groupOfZoneFiles, groupsOfSnapshots } from '../../authority/zone-file-problems.ts'
 import { printDuration } from '../../base/duration.ts'
@@ -32,7 +37,8 @@ export class FileService {
     this.#c = c
     this.#parts = parts
     this.#zones = configs.map(({ zone, path, byMtime }) => {
-      const options = { clock, log, byMtime, nsInAuthority, isWhole: isWhole(zone) }
+      const isUnsigned = served.signs(zone)
+      const options = { clock, log, byMtime, nsInAuthority, isUnsigned, isWhole: isWhole(zone) }
       return new FileZone(zone, path, options)
     })
   }
@@ -63,6 +69,7 @@ export class FileService {
       this.#stops.push(timers.every(reloadMs, () => void guarded(reload)))
     }
     served.publish(this.#zones)
+    await served.settled()
   }
 
   /** What is wrong with the files. */
@@ -100,10 +107,10 @@ async function loadFirst(c: SetupContext, zone: FileZone, config: ZoneConfig): P
 /** Returns the faults that `loadFirst` would report: a file that is waited for is not a fault. */
 export function checkZone(
   config: ZoneConfig,
-  isWhole: boolean,
+  options: Pick<FileZoneOptions, 'isUnsigned' | 'isWhole'>,
   report: CheckReport,
 ): readonly InputError[] {
-  const found = checkZoneFile(config.path, config.zone, { isWhole }, report)
+  const found = checkZoneFile(config.path, config.zone, options, report)
   if (!(found[0] instanceof MissingFileError)) return found
   const missing = missingFile(found[0], config)
   if (config.reloadMs === 0) return [missing]

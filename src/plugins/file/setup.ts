@@ -46,7 +46,11 @@ export const file: Directive = {
       problems: () => service?.problemGroups() ?? [],
       check: async (report) => {
         const { checkZone } = await import('./file-service.ts')
-        return configs.flatMap((config) => checkZone(config, isWhole(config.zone), report))
+        return configs.flatMap((config) => {
+          const { zone } = config
+          const options = { isUnsigned: served.signs(zone), isWhole: isWhole(zone) }
+          return checkZone(config, options, report)
+        })
       },
       offline: async ({ answers }) => {
         if (answers) await (await open())?.loadOffline()

@@ -10,15 +10,7 @@ import { soaSerial } from './load.ts'
 import { PAIRWISE_MAX } from './node-records.ts'
 import { OWNER_RECORDS_MAX } from './records.ts'
 import { ScannedRecord, type ZoneSink } from './sink.ts'
-
-/** Records of signed zones, which are checked against each other. */
-const SIGNED: ReadonlySet<number> = new Set([
-  RRType.RRSIG,
-  RRType.DNSKEY,
-  RRType.NSEC,
-  RRType.NSEC3,
-  RRType.NSEC3PARAM,
-])
+import { MADE_BY_SIGNERS } from './unsigned-zone.ts'
 
 /**
  * Writes records straight into an image: a large zone then needs no memory beside its text and its image. It works for
@@ -70,7 +62,8 @@ export class DirectSink implements ZoneSink {
     this.#used = at + rdataOctets
     this.#run.add(type, ttlSeconds, at, rdataOctets)
     this.recordCount++
-    if (this.#run.count > OWNER_RECORDS_MAX || SIGNED.has(type)) this.#isPlain = false
+    // Records of signed zones are checked against each other.
+    if (this.#run.count > OWNER_RECORDS_MAX || MADE_BY_SIGNERS.has(type)) this.#isPlain = false
     if (type === RRType.SOA) this.#readSoa(at + rdataOctets)
     return this.#isPlain && !this.isKnown
   }

@@ -1,5 +1,5 @@
 import { InputError } from '../../base/errors.ts'
-import { RRType } from '../../dns/iana/index.ts'
+import { printType, RRType } from '../../dns/iana/index.ts'
 import { printName } from '../../dns/name/name.ts'
 import { checkZone } from './check.ts'
 import { checkNames } from './check-names.ts'
@@ -10,6 +10,7 @@ import { OWNER_RECORDS_MAX, ZoneRecords } from './records.ts'
 import { type ZoneScanLimits, ZoneScanner } from './scanner.ts'
 import type { ScannedRecord, ZoneSink } from './sink.ts'
 import { type FileStamp, hasChanged, readZoneText, ZONE_OCTETS_MAX, type ZoneText } from './text.ts'
+import { MADE_BY_SIGNERS, printSigned } from './unsigned-zone.ts'
 
 /** Octets of text per record in ordinary zones: used to estimate the number of records. */
 const RECORD_OCTETS = 32
@@ -31,6 +32,8 @@ export interface ZoneLoadOptions extends ZoneScanLimits {
   readonly isWhole?: boolean
   /** Records of the largest zone whose names are checked. Missing = those of a zone that this slows down little. */
   readonly namesCheckedMax?: number
+  /** True: this server signs the zone, so records that a signer makes are faults. */
+  readonly isUnsigned?: boolean
 }
 
 /** The result of loading a zone file. `files`: every file that was requested, with its state. */
@@ -93,7 +96,7 @@ export function* loadZoneText(
   apex: Uint8Array,
   options: ZoneLoadOptions = {},
 ): Generator<void, ZoneLoad> {
-  const sink = new LoadSink(apex, source.text.length / RECORD_OCTETS, options.unlessSerial ?? -1)
+  const sink = new LoadSink(apex, source.text.length / RECORD_OCTETS, options)
   const scanner = new ZoneScanner(apex, sink, options)
   yield* scanner.scan(source)
   const files = scanner.texts
@@ -135,7 +138,7 @@ interface ScannedLog {
 }
 
 export function* scanLog(log: PlainRecordLog): Generator<void, ScannedLog> {
-  const sink = new LoadSink(log.zone, log.recordCount, -1)
+  const sink = new LoadSink(log.zone, log.recordCount, {})
   yield* readLog(log, sink)
   const { records, serial } = sink
   return { records, serial, faults: sink.faults(log.origin) }
@@ -155,6 +158,10 @@ function tooMany({ owner, file, line }: ScannedRecord): InputError {
   return new InputError({ file, line }, message)
 }
 
+function signedAlready({ owner, type, file, line }: ScannedRecord): InputError {
+  return new InputError({ file, line }, printSigned(`${printName(owner)} ${printType(type)}`))
+}
+
 /** Stores the records, and the SOA's serial. */
 class LoadSink implements ZoneSink {
   readonly records: ZoneRecords
@@ -162,19 +169,27 @@ class LoadSink implements ZoneSink {
   isKnown = false
   /** The fault of an owner with too many records. */
   crowded: InputError | undefined
+  /** The fault of a record that a signer made. */
+  #signed: InputError | undefined
   readonly #apex: Uint8Array
   readonly #knownSerial: number
+  readonly #isUnsigned: boolean
 
-  constructor(apex: Uint8Array, recordsExpected: number, knownSerial: number) {
+  constructor(
+    apex: Uint8Array,
+    recordsExpected: number,
+    { unlessSerial = -1, isUnsigned = false }: ZoneLoadOptions,
+  ) {
     this.records = new ZoneRecords(Math.ceil(recordsExpected))
     this.#apex = apex
-    this.#knownSerial = knownSerial
+    this.#knownSerial = unlessSerial
+    this.#isUnsigned = isUnsigned
   }
 
-  /** What made the sink end the scan: names and rdata, or one owner, have too many records. */
+  /** What made the sink end the scan: names and rdata, or one owner, have too many records, or one is of a signer. */
   faults(file: string): InputError[] {
     const faults = this.records.full ? [tooLarge(file)] : []
-    return this.crowded === undefined ? faults : [...faults, this.crowded]
+    return [...faults, this.crowded, this.#signed].filter((fault) => fault !== undefined)
   }
 
   add(record: ScannedRecord): boolean {
@@ -182,6 +197,10 @@ class LoadSink implements ZoneSink {
       this.serial = soaSerial(record.rdata, record.rdataOffset + record.rdataOctets)
       this.isKnown = this.serial === this.#knownSerial && record.ownerOctets === this.#apex.length
       if (this.isKnown) return false
+    }
+    if (this.#isUnsigned && MADE_BY_SIGNERS.has(record.type)) {
+      this.#signed = signedAlready(record)
+      return false
     }
     const isKept = this.records.add(record)
     if (this.records.crowded) this.crowded = tooMany(record)

@@ -1,0 +1,130 @@
+import { InputError } from '../../base/errors.ts'
+import { printType, RRType } from '../../dns/iana/index.ts'
+import { nameKey, printName } from '../../dns/name/name.ts'
+import type { RecordView } from '../../xfr/journal/record-view.ts'
+import type { VersionView } from '../../xfr/journal/version-view.ts'
+import type { SetKey } from '../../xfr/zone-versions.ts'
+import type { RRsetData, ZoneId } from '../../zone/image/types.ts'
+import type { ZoneImage } from '../../zone/image/writer.ts'
+import { MADE_BY_SIGNERS, printSigned } from '../../zone/zonefile/unsigned-zone.ts'
+
+/** Names between two pauses. */
+const SLICE_NODES = 128
+
+interface SourceContent {
+  /** A version of the zone without signatures. */
+  readonly source: VersionView
+  /** What the image has published of the zone; undefined = nothing yet. */
+  readonly published: VersionView | undefined
+  readonly image: ZoneImage
+  readonly zone: ZoneId
+  /** RRsets that may differ from the published version. */
+  readonly unpublished: readonly SetKey[]
+}
+
+/** Throws InputError if a version is signed already; pauses now and then. */
+export function* checkUnsigned(source: VersionView): Generator<void, void> {
+  for (const [owner, set] of setsOf(source)) {
+    if (set === 0) yield
+    else if (MADE_BY_SIGNERS.has(source.type(set))) {
+      const record = `${printName(owner)} ${printType(source.type(set))}`
+      throw new InputError(undefined, printSigned(record))
+    }
+  }
+}
+
+type Note = (owner: Uint8Array, type: number) => void
+
+/**
+ * Makes the content of an image that of a source, without publishing it, except the SOA and what signers make. Pauses
+ * now and then. Calls `note` with each RRset that was put or removed. Returns the greatest TTL. @throws InputError if the
+ * image is full.
+ */
+export function* putContent(content: SourceContent, note: Note): Generator<void, number> {
+  const { source, published, unpublished } = content
+  const ttlSecondsMax = Math.max(source.soa()?.ttlSeconds ?? 0, yield* putSource(content, note))
+  for (const key of unpublished) removeIfGone(content, key, note)
+  if (published === undefined) return ttlSecondsMax
+  for (const [owner, set] of setsOf(published)) {
+    if (set === 0) yield
+    else removeIfGone(content, { owner, type: published.type(set) }, note)
+  }
+  return ttlSecondsMax
+}
+
+/** Returns the greatest TTL. */
+function* putSource(
+  { source, published, image, zone, unpublished }: SourceContent,
+  note: Note,
+): Generator<void, number> {
+  const torn = new Set(unpublished.map(keyOf))
+  let ttlSecondsMax = 0
+  for (const [owner, set] of setsOf(source)) {
+    if (set === 0) {
+      yield
+      continue
+    }
+    const type = source.type(set)
+    if (!isContent(type)) continue
+    ttlSecondsMax = Math.max(ttlSecondsMax, source.ttlSeconds(set))
+    const old = published?.find(owner, type) ?? 0
+    const isSame = old !== 0 && published!.equals(old, source, set)
+    if (isSame && !torn.has(keyOf({ owner, type }))) continue
+    if (image.putRRset(zone, owner, dataOf(source, owner, set))) note(owner, type)
+  }
+  return ttlSecondsMax
+}
+
+function removeIfGone(
+  { source, image, zone }: SourceContent,
+  { owner, type }: SetKey,
+  note: Note,
+): void {
+  if (!isContent(type) || source.find(owner, type) !== 0) return
+  if (image.removeRRset(zone, owner, type)) note(owner, type)
+}
+
+/** Yields owner and RRset of all RRsets of a version, and between them now and then 0 for a pause. */
+function* setsOf(view: VersionView): Generator<readonly [Uint8Array, number]> {
+  let seen = 0
+  for (const node of view.nodes()) {
+    const owner = view.owner(node)
+    for (const set of view.sets(node)) yield [owner, set]
+    if (++seen % SLICE_NODES === 0) yield [owner, 0]
+  }
+}
+
+/** False for the SOA, which has another serial, and for records of the signer. */
+function isContent(type: number): boolean {
+  return type !== RRType.SOA && !MADE_BY_SIGNERS.has(type)
+}
+
+/** Returns the SOA of a source with another serial. */
+export function soaWithSerial(source: VersionView, serial: number): RRsetData {
+  const { ttlSeconds, ...soa } = source.soa()!
+  const rdata = rdataOf(soa)
+  new DataView(rdata.buffer).setUint32(rdata.length - 20, serial)
+  return { type: RRType.SOA, ttlSeconds, rdata: [rdata] }
+}
+
+function dataOf(view: VersionView, owner: Uint8Array, set: number): RRsetData {
+  const rdata: Uint8Array[] = []
+  let ttlSeconds = 0
+  for (const record of view.records(owner, set)) {
+    rdata.push(rdataOf(record))
+    ttlSeconds = record.ttlSeconds
+  }
+  return { type: view.type(set), ttlSeconds, rdata }
+}
+
+function rdataOf({
+  rdata,
+  rdataOffset,
+  rdataOctets,
+}: Pick<RecordView, 'rdata' | 'rdataOffset' | 'rdataOctets'>): Uint8Array {
+  return rdata.slice(rdataOffset, rdataOffset + rdataOctets)
+}
+
+function keyOf({ owner, type }: SetKey): string {
+  return `${type} ${nameKey(owner)}`
+}

@@ -1,0 +1,284 @@
+import t from 'tap'
+import { InlineSigner, type SignedVersion } from '../../../src/authority/inline/inline-signer.ts'
+import { signedSerial } from '../../../src/authority/inline/signed-serial.ts'
+import { copyVersion } from '../../../src/authority/inline/signed-snapshot.ts'
+import { InputError } from '../../../src/base/errors.ts'
+import { RRType } from '../../../src/dns/iana/index.ts'
+import { printName } from '../../../src/dns/name/name.ts'
+import type { KeySource } from '../../../src/signing/zone-keys.ts'
+import { VersionView } from '../../../src/xfr/journal/version-view.ts'
+import type { ZoneId } from '../../../src/zone/image/types.ts'
+import type { ZoneImage } from '../../../src/zone/image/writer.ts'
+import { recordLog } from '../../support/recorded-log.ts'
+import { FakeClock, FakeTimers } from '../../support/setup.ts'
+import { wire } from '../../support/zone-text.ts'
+import { imageOf, printView } from '../../support/zone-version.ts'
+
+const ZONE = wire('example.org.')
+const MINUTES = 1000
+
+const text = (serial: number, records: string): string =>
+  `@ 60 SOA ns host ${serial} 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\n${records}\n`
+
+/** Signs by putting a TXT record, with the serial of the SOA, at `_signed` of the zone. */
+class FakeSigner {
+  refusal = ''
+  isDue = false
+  noted: string[] = []
+  isClosed = false
+  /** Makes `sign` wait until it is called. */
+  finish: (() => void) | undefined
+  fault: InputError | undefined
+  isSlow = false
+  readonly #image: ZoneImage
+  readonly #zone: ZoneId
+  readonly #onChanged: (owner: Uint8Array, type: number) => void
+  #listener = (): void => {}
+
+  constructor(
+    image: ZoneImage,
+    zone: ZoneId,
+    onChanged: (owner: Uint8Array, type: number) => void,
+  ) {
+    this.#image = image
+    this.#zone = zone
+    this.#onChanged = onChanged
+  }
+
+  note(owner: Uint8Array, type: number): void {
+    this.noted.push(`${printName(owner)} ${type}`)
+  }
+
+  noteAll(): void {
+    this.noted.push('all')
+  }
+
+  onDue(listener: () => void): () => void {
+    this.#listener = listener
+    return () => {}
+  }
+
+  /** A refresh, or other keys. */
+  fire(): void {
+    this.isDue = true
+    this.#listener()
+  }
+
+  close(): void {
+    this.isClosed = true
+  }
+
+  sign(): Promise<void> | undefined {
+    if (this.fault !== undefined) throw this.fault
+    if (!this.isSlow) {
+      this.#put()
+      return undefined
+    }
+    return new Promise((resolve) => {
+      this.finish = () => {
+        this.#put()
+        resolve()
+      }
+    })
+  }
+
+  #put(): void {
+    const owner = wire('example.org.')
+    const rdata = [new TextEncoder().encode(`${this.noted.length}`)]
+    if (this.noted.length > 0 || this.isDue) {
+      const data = { type: RRType.NSEC3PARAM, ttlSeconds: 0, rdata }
+      if (this.#image.putRRset(this.#zone, owner, data)) this.#onChanged(owner, data.type)
+    }
+    this.noted = []
+    this.isDue = false
+  }
+}
+
+function start(resume: () => Promise<SignedVersion | undefined> = async () => undefined) {
+  const { log, lines } = recordLog()
+  const clock = new FakeClock()
+  clock.nowMs = Date.UTC(2026, 1)
+  const timers = new FakeTimers()
+  const signers: FakeSigner[] = []
+  /** Greatest TTL of each version whose publication the keys are notified of. */
+  const ttls: number[] = []
+  const none = { dnskeys: [], dnskeyTtlSeconds: 0, cds: [], cdnskeys: [] }
+  const zoneKeys = { ...none, keySigners: [], zoneSigners: [] }
+  const keys: KeySource = {
+    find: () => zoneKeys,
+    subscribe: () => () => {},
+    notePublished: (_, given, ttl) => ttls.push(given === zoneKeys ? ttl : -1),
+  }
+  let published = 0
+  const signer: InlineSigner = new InlineSigner({
+    zone: ZONE,
+    ...{ clock, timers, log, keys },
+    resume,
+    createSigner: (image, zone, onChanged) => {
+      const made = new FakeSigner(image, zone, onChanged)
+      signers.push(made)
+      return made
+    },
+    onPublish: () => published++,
+  })
+  const take = async (serial: number, records: string): Promise<void> => {
+    const { version } = imageOf(text(serial, records), 'example.org.')
+    await signer.take(version)
+  }
+  return { signer, signers, take, lines, clock, timers, ttls, published: () => published }
+}
+
+/** What is served, without the SOA and what the signer made. */
+function content({ captured, serial }: InlineSigner): string[] {
+  if (captured === undefined) return []
+  const { buffer, version: imageVersion } = captured
+  const view = VersionView.open({ zone: ZONE, serial, buffer, imageVersion })!
+  const lines = [...view.content()].map(printView)
+  return lines.filter((line) => !line.includes('NSEC3PARAM')).sort()
+}
+
+const RECORDS = ['example.org. 60 NS ns.example.org.', 'ns.example.org. 60 A 192.0.2.1']
+
+t.test('a version is signed and served; later ones change only what differs', async (t) => {
+  const { signer, signers, take, published, ttls } = start()
+  await take(1, 'a 60 A 192.0.2.2\nb 60 A 192.0.2.3')
+  t.strictSame(content(signer), [
+    'a.example.org. 60 A 192.0.2.2',
+    'b.example.org. 60 A 192.0.2.3',
+    ...RECORDS,
+  ])
+  t.equal(signer.changed, undefined, 'all is new')
+  const [first] = signers
+  const before = signer.serial
+  const noted: string[] = []
+  first!.note = (owner, type) => noted.push(`${printName(owner)} ${type}`)
+  await take(2, 'a 60 A 192.0.2.9\nc 60 A 192.0.2.3')
+  t.strictSame(content(signer), [
+    'a.example.org. 60 A 192.0.2.9',
+    'c.example.org. 60 A 192.0.2.3',
+    ...RECORDS,
+  ])
+  const sets = ['a.example.org. 1', 'c.example.org. 1', 'b.example.org. 1', 'example.org. 6']
+  t.strictSame(noted.sort(), sets.sort())
+  const changed = new Set(signer.changed!.map(({ owner, type }) => `${printName(owner)} ${type}`))
+  for (const set of sets.slice(0, 3)) t.ok(changed.has(set) || set.endsWith(' 6'), set)
+  t.equal(signer.serial, before + 1)
+  t.equal(signers.length, 1)
+  t.equal(published(), 2)
+  t.strictSame(ttls, [60, 60])
+})
+
+t.test('a refresh makes a version with another serial; equal content makes none', async (t) => {
+  const { signer, signers, take, published, clock } = start()
+  await take(7, 'a 60 A 192.0.2.2')
+  const { serial } = signer
+  await take(7, 'a 60 A 192.0.2.2')
+  t.equal(published(), 1, 'the same content, read again')
+  clock.pass(60_000 * MINUTES)
+  signers[0]!.fire()
+  await take(7, 'a 60 A 192.0.2.2')
+  t.equal(signer.serial, serial + MINUTES)
+  t.equal(published(), 2)
+})
+
+t.test('what cannot be signed is held back, and published later', async (t) => {
+  const { signer, signers, take, published, lines, timers } = start()
+  await take(1, 'a 60 A 192.0.2.2')
+  const [fake] = signers
+  fake!.refusal = 'it has no keys'
+  await take(2, 'b 60 A 192.0.2.2')
+  t.equal(published(), 1)
+  t.match(content(signer), [/^a\./, /./, /./])
+  t.match(lines.at(-1), /zone example.org. cannot be signed \(still serving \d+\): it has no keys$/)
+  fake!.refusal = ''
+  fake!.fault = new InputError(undefined, 'the clock is wrong')
+  await take(3, 'c 60 A 192.0.2.2')
+  t.equal(published(), 1)
+  t.match(signer.problem, /the clock is wrong/)
+  fake!.fault = undefined
+  await take(4, 'd 60 A 192.0.2.2')
+  t.strictSame(
+    content(signer),
+    ['d.example.org. 60 A 192.0.2.2', ...RECORDS],
+    'nothing of the others',
+  )
+  t.match(lines.at(-1), /can be signed/)
+  fake!.refusal = 'it has no keys'
+  await take(5, 'e 60 A 192.0.2.2')
+  fake!.refusal = ''
+  t.match(content(signer)[0], /^d/)
+  await timers.advance(60_000)
+  for (let i = 0; i < 1000 && published() < 3; i++) await new Promise(setImmediate)
+  t.match(content(signer)[0], /^e/, 'tried again')
+})
+
+t.test('signatures that take long: the last version is served meanwhile', async (t) => {
+  const { signer, signers, take, published } = start()
+  await take(1, 'a 60 A 192.0.2.2')
+  const [fake] = signers
+  fake!.isSlow = true
+  await take(2, 'b 60 A 192.0.2.2')
+  await take(3, 'c 60 A 192.0.2.2')
+  t.equal(published(), 1)
+  t.match(content(signer)[0], /^a\./)
+  const { finish } = fake!
+  fake!.isSlow = false
+  finish!()
+  for (let i = 0; i < 1000 && published() < 3; i++) await new Promise(setImmediate)
+  t.match(content(signer)[0], /^c\./)
+  t.equal(signer.sourceSerial, 3)
+})
+
+t.test('a restart continues what was served', async (t) => {
+  const before = start()
+  await before.take(5, 'a 60 A 192.0.2.2')
+  const resume = () => copyVersion(before.signer.captured!, before.signer, before.clock)
+  const same = start(resume)
+  same.clock.pass(60_000)
+  await same.take(5, 'a 60 A 192.0.2.2')
+  t.equal(same.published(), 1)
+  t.strictSame(content(same.signer), content(before.signer))
+  const other = start(resume)
+  await other.take(6, 'b 60 A 192.0.2.2')
+  t.strictSame(content(other.signer), ['b.example.org. 60 A 192.0.2.2', ...RECORDS])
+  t.ok(other.signer.serial > before.signer.serial)
+})
+
+t.test('a signed version is refused', async (t) => {
+  const { signer, take, lines } = start()
+  await take(1, 'a 60 NSEC b A NSEC')
+  t.strictSame(content(signer), [])
+  t.match(
+    lines[0],
+    /not served\): the zone is signed already \(a.example.org. NSEC\), but `dnssec` signs it; remove/,
+  )
+})
+
+t.test('the source expires, and returns', async (t) => {
+  const { signer, signers, take } = start()
+  await take(1, 'a 60 A 192.0.2.2')
+  signer.drop()
+  t.equal(signer.shared, undefined)
+  t.ok(signers[0]!.isClosed)
+  await take(1, 'a 60 A 192.0.2.2')
+  t.match(content(signer)[0], /^a\./)
+})
+
+t.test('serials', (t) => {
+  const second = 1_767_225_600
+  const cases: readonly (readonly [number, number, number | undefined, number])[] = [
+    [1, second, undefined, 1],
+    [1, second + 120, undefined, 3],
+    [1, second - 120, undefined, 1],
+    [2026113001, second + 60, undefined, 2026113002],
+    [1, second, 1, 2],
+    [1, second, 900, 901],
+    [0xffff_ffff, second + 60, undefined, 1],
+    [0xffff_ffff, second + 120, 0xffff_ffff, 1],
+    [5, second, 0xffff_ffff, 5],
+  ]
+  for (const [source, now, previous, serial] of cases) {
+    t.equal(signedSerial(source, now, previous), serial, `${source} ${now} ${previous}`)
+  }
+  t.end()
+})
