@@ -13,7 +13,7 @@ const AREAS = [
     'Faults of the program and the system',
     'base api plugins/admin plugins/dnstap plugins/errors plugins/proxyproto plugins/rrl plugins/shed plugins/trace',
   ],
-  ['Zones from files', 'authority plugins/auto plugins/file plugins/hosts'],
+  ['Zones from files', 'authority plugins/auto plugins/file plugins/hosts plugins/sign'],
   ['Zone transfers', 'plugins/secondary plugins/transfer'],
   [
     'Records and their sources',

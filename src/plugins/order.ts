@@ -145,6 +145,7 @@ const LOADERS: Readonly<Record<string, () => Promise<Directive>>> = {
   erratic: async () => (await import('./erratic/setup.ts')).erratic,
   whoami: async () => (await import('./whoami/setup.ts')).whoami,
   on: async () => (await import('./on/setup.ts')).on,
+  sign: async () => (await import('./sign/setup.ts')).sign,
   view: async () => (await import('./view/setup.ts')).view,
 }
 
