@@ -123,6 +123,12 @@ export const COMMANDS: readonly Command[] = [
     run: async (rest, output) => (await import('./drain.ts')).runDrains(rest, output),
   },
   {
+    name: 'keys',
+    help: 'list, make, import and export the DNSSEC keys of a zone, and print its DS',
+    args: async () => (await import('./keys-args.ts')).KEYS,
+    run: async (rest, output) => (await import('./keys.ts')).runKeys(rest, output),
+  },
+  {
     name: 'demo',
     help: "run two sites on loopback that merge each other's records",
     args: async () => ({ usage: 'demo', flags: [] }),

@@ -8,6 +8,7 @@ import { scanExplainArgs } from '../../src/cli/explain-args.ts'
 import { scanFqdnArgs } from '../../src/cli/fqdn-args.ts'
 import { scanGeoArgs } from '../../src/cli/geo-args.ts'
 import { scanImportArgs } from '../../src/cli/import-args.ts'
+import { scanKeysArgs } from '../../src/cli/keys-args.ts'
 import { scanKubectlArgs } from '../../src/cli/kubectl-args.ts'
 import { scanNodeArgs } from '../../src/cli/node-args.ts'
 import { scanOperatorArgs } from '../../src/cli/operator-args.ts'
@@ -44,6 +45,7 @@ const VALUES = new Map(
   --minimum-sync-period 60 | --max-concurrent-reconciles 2 | --zap-log-level debug
   --trace-otlp h:1 | FILE... f | --zone z | --namespace x | --zones b.example | --exclude c.example | --owner o
   --bind-address :1
+  -keys d | ZONE z | KEY 5 | FILE f | --algorithm ED25519 | --bits 4096 | --to d | --digest SHA-384 | -parent ::1
   --zap-encoder json | --zap-stacktrace-level error | --zap-time-encoding epoch
   `
     .trim()
@@ -72,6 +74,17 @@ const OVN = [
 const OF_EGRESS = EGRESS_FLAGS.map(({ name }) => name).join(' ')
 const drain = (name: 'drain' | 'undrain' | 'drains'): Command => {
   return { scan: (argv) => scanDrainArgs(name, argv, 0), besides: [OF_SERVER] }
+}
+
+/** Without a word that a command needs, it reads nothing. */
+function messageOf(scan: Command['scan']): Command['scan'] {
+  return (argv) => {
+    try {
+      return scan(argv)
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
 }
 
 const SCANS: Readonly<Record<string, Command>> = {
@@ -134,6 +147,19 @@ const SCANS: Readonly<Record<string, Command>> = {
         'status',
         '--client=::1',
       ],
+    ],
+  },
+  keys: {
+    scan: messageOf(scanKeysArgs),
+    besides: [
+      ['ZONE -o', 'list'],
+      ['KEY', 'export', 'a.example'],
+      ['FILE', 'import', 'a.example'],
+      ['--public', 'import', 'a.example', 'f'],
+      ['--pem --to', 'export', 'a.example', '5'],
+      ['--digest -parent', 'ds', 'a.example'],
+      ['--bits', 'generate', 'a.example', '--algorithm=RSASHA256'],
+      ['', 'generate', 'a.example'],
     ],
   },
   drain: drain('drain'),

@@ -3,7 +3,7 @@ import { isServer } from '../../src/cli/main.ts'
 import { root, runSextant } from '../support/server.ts'
 
 const COMMAND_LIST =
-  'the commands are serve, check, geo, what-if, import, operator, webhook, node, fqdn, query, explain, status, peers, health, drain, undrain, drains, demo, kubectl, completion, help'
+  'the commands are serve, check, geo, what-if, import, operator, webhook, node, fqdn, query, explain, status, peers, health, drain, undrain, drains, keys, demo, kubectl, completion, help'
 
 const EXPLAIN_USAGE =
   'usage: sextant explain NAME [TYPE] --client ADDR | --subnet CIDR [@SERVER] [-conf FILE] [--records FILE] [--seed N] [-o FORMAT]'
