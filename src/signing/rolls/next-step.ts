@@ -1,0 +1,43 @@
+import { keyName } from './key-text.ts'
+import { dueSeconds, type Plan, type PlanInput, plan } from './plan.ts'
+import { TIMELINES } from './roll-state.ts'
+
+/** What happens next. */
+export interface NextStep {
+  /** Undefined = when others have done their part. */
+  readonly atSeconds: number | undefined
+  readonly text: string
+}
+
+/** Longest time that can be written as a date. */
+const SECONDS_MAX = 8e12
+
+/** Returns the next step after a plan that was carried out; undefined = none is due, ever. */
+export function nextStep(input: Omit<PlanInput, 'state'>, { state }: Plan): NextStep | undefined {
+  const ends = TIMELINES.flatMap((name) =>
+    state[name].older.map(({ untilSeconds }) => untilSeconds),
+  )
+  const ages = state.keys
+    .filter(({ isWanted }) => isWanted)
+    .map((key) => dueSeconds(key, input.policy))
+  const times = [...new Set([...ends, ...ages])]
+    .filter((time) => time > input.nowSeconds && time < SECONDS_MAX)
+    .sort((a, b) => a - b)
+  for (const nowSeconds of times) {
+    const { steps, retire } = plan({ ...input, state, nowSeconds })
+    const texts = [...steps, ...retire.map(() => 'move a key out of use')]
+    if (texts.length > 0) return { atSeconds: nowSeconds, text: texts.join(', ') }
+  }
+  return waiting(state)
+}
+
+function waiting({ dnskey, signers, ds, keys }: Plan['state']): NextStep | undefined {
+  if (!dnskey.isKnown || !signers.isKnown) {
+    return { atSeconds: undefined, text: 'wait until a version signed with these keys is served' }
+  }
+  if (ds.isKnown) return undefined
+  const wanted = keys.filter(({ id }) => ds.keys.includes(id))
+  const text =
+    wanted.length === 0 ? 'no DS' : `the DS of ${wanted.map(keyName).join(' and ')} alone`
+  return { atSeconds: undefined, text: `wait until the parent has ${text}` }
+}
