@@ -1,15 +1,13 @@
 import { InputError, InputErrors, type Position } from '../../base/errors.ts'
 import { printAlgorithm } from '../../dns/dnssec/algorithms.ts'
-import { FLAGS_KSK, type SigningKey } from '../../dns/dnssec/dnskey.ts'
 import { equalNames, isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
 import { type KeyPair, readKeyFile } from '../../signing/keys/key-file.ts'
 import type { ZoneKeys } from '../../signing/zone-keys.ts'
-import type { ServedKeys } from './served-keys.ts'
+import type { KeyWarning, ServedKeys } from './served-keys.ts'
+import { zoneKeysOf } from './zone-keys-of.ts'
 
 /** As in CoreDNS. */
 const DNSKEY_TTL_SECONDS = 3600
-/** The flag of a secure entry point, by which a KSK differs from a ZSK. */
-const SEP = FLAGS_KSK & 1
 
 /** A key pair that a line of the Corefile names. */
 interface NamedKey {
@@ -18,10 +16,7 @@ interface NamedKey {
   readonly position: Position
 }
 
-/**
- * The key pairs of `key file`. They never change. If there are keys of both kinds, KSKs sign the keys and ZSKs all
- * other RRsets; else each key signs all.
- */
+/** The key pairs of `key file`. They never change. */
 export class KeyFiles implements ServedKeys {
   readonly #files: readonly NamedKey[]
   readonly #zones: readonly Uint8Array[]
@@ -38,13 +33,13 @@ export class KeyFiles implements ServedKeys {
 
   stop(): void {}
 
-  check(warn: (warning: InputError) => void): number {
+  check(warn: KeyWarning): number {
     this.start(warn)
     return this.#pairs.length
   }
 
   /** Reads the files. @throws InputError. */
-  start(warn: (warning: InputError) => void): void {
+  start(warn: KeyWarning): void {
     const faults: InputError[] = []
     const pairs: KeyPair[] = []
     for (const file of this.#files) {
@@ -80,18 +75,7 @@ export class KeyFiles implements ServedKeys {
   #keysOf(zone: Uint8Array): ZoneKeys | undefined {
     const keys = this.#pairs.filter((pair) => isSubdomain(zone, pair.zone))
     if (keys.length === 0) return undefined
-    const isKsk = ({ flags }: SigningKey): boolean => (flags & SEP) !== 0
-    const keySigners = keys.filter(isKsk)
-    const zoneSigners = keys.filter((one) => !isKsk(one))
-    const isSplit = keySigners.length > 0 && zoneSigners.length > 0
-    return {
-      dnskeys: keys.map(({ dnskey }) => dnskey),
-      dnskeyTtlSeconds: DNSKEY_TTL_SECONDS,
-      cds: [],
-      cdnskeys: [],
-      keySigners: isSplit ? keySigners : keys,
-      zoneSigners: isSplit ? zoneSigners : keys,
-    }
+    return zoneKeysOf(keys, [], DNSKEY_TTL_SECONDS)
   }
 
   /** @throws InputError if the key cannot be used. */
@@ -99,7 +83,7 @@ export class KeyFiles implements ServedKeys {
     pair: KeyPair,
     others: readonly KeyPair[],
     { position }: NamedKey,
-    warn: (warning: InputError) => void,
+    warn: KeyWarning,
   ): void {
     const { zone, tag, algorithm } = pair
     const name = `key ${printName(zone)} ${printAlgorithm(algorithm)} ${tag}`

@@ -30,7 +30,7 @@ interface Placed {
 }
 
 /** Where keys come from. `path`: absolute, or relative to the working directory. */
-export type KeyPlace = Placed &
+export type KeyOrigin = Placed &
   (
     | { readonly kind: 'files'; readonly files: readonly (Placed & { readonly path: string })[] }
     | { readonly kind: 'directory'; readonly path: string }
@@ -40,7 +40,7 @@ export interface DnssecOptions {
   readonly zones: readonly Uint8Array[]
   /** True: the directive names its zones; else they are those of the block. */
   readonly isNamed: boolean
-  readonly keys: KeyPlace
+  readonly keys: KeyOrigin
   readonly policy: RollPolicy
   /** Nameservers of the parent zone. */
   readonly parents: readonly HostPort[]
@@ -50,7 +50,7 @@ export interface DnssecOptions {
 }
 
 interface Draft {
-  keys: KeyPlace | undefined
+  keys: KeyOrigin | undefined
   policy: RollPolicy | undefined
   readonly overrides: { -readonly [Name in keyof PolicyOverrides]: PolicyOverrides[Name] }
   readonly parents: HostPort[]

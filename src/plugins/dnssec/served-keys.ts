@@ -2,15 +2,15 @@ import type { InputError } from '../../base/errors.ts'
 import type { KeySource } from '../../signing/zone-keys.ts'
 
 /** Receives what works, but probably not as intended. */
-type Warn = (warning: InputError) => void
+export type KeyWarning = (warning: InputError) => void
 
 /** The keys of a directive, from their place. Each kind of place has one implementation. */
 export interface ServedKeys extends KeySource {
   /** The zone needs keys; those of a directory are made if there are none. */
   manage(zone: Uint8Array): void
   /** Loads the keys. Rejects with InputError if a zone could not be signed. */
-  start(warn: Warn): void | Promise<void>
+  start(warn: KeyWarning): void | Promise<void>
   stop(): void | Promise<void>
   /** For `sextant check`: reads the keys, and changes nothing. Resolves to their number. Rejects with InputError. */
-  check(warn: Warn): number | Promise<number>
+  check(warn: KeyWarning): number | Promise<number>
 }

@@ -19,7 +19,7 @@ export interface LinkedZone {
   soa: Uint8Array | undefined
 }
 
-export interface ZoneSettings {
+interface SigningSettings {
   /** The zones of the directive, lower-case wire form. Sources may sign these, and zones below them. */
   readonly zones: readonly Uint8Array[]
   /** Those that are signed on demand if no source claims them. */
@@ -29,17 +29,19 @@ export interface ZoneSettings {
 
 /** The zones of one directive, and those below them that a source signs. */
 export class SigningZones implements ZoneSigning {
-  readonly #settings: ZoneSettings
+  readonly #settings: SigningSettings
   readonly #keys: KeySource
   readonly #claimed = new Map<string, Uint8Array>()
   readonly #onClaim: (zone: Uint8Array) => void
   #generation = 0
   /** Undefined: a source has claimed a zone since they were listed. */
   #all: LinkedZone[] | undefined = undefined
+  /** No zone is served by the link. */
+  #isIdle = false
   #previous = new Map<string, LinkedZone>()
   #set = new ZoneSet([])
 
-  constructor(settings: ZoneSettings, keys: KeySource, onClaim: (zone: Uint8Array) => void) {
+  constructor(settings: SigningSettings, keys: KeySource, onClaim: (zone: Uint8Array) => void) {
     this.#settings = settings
     this.#keys = keys
     this.#onClaim = onClaim
@@ -64,6 +66,7 @@ export class SigningZones implements ZoneSigning {
   /** Returns the zone that the link serves for a name, whose keys may be missing. @hot */
   find(name: Parameters<ZoneSet['match']>[0]): LinkedZone | undefined {
     const all = this.#all ?? this.#list()
+    if (this.#isIdle) return undefined
     const index = this.#set.match(name)
     if (index === -1) return undefined
     const zone = all[index]!
@@ -108,6 +111,7 @@ export class SigningZones implements ZoneSigning {
     this.#previous = zones
     this.#all = [...zones.values()]
     this.#set = new ZoneSet(this.#all.map(({ apex }) => apex))
+    this.#isIdle = !this.isCompact && this.#all.every(({ isClaimed }) => isClaimed)
     return this.#all
   }
 }
