@@ -1,45 +1,14 @@
 import t, { type Test } from 'tap'
 import { Rcode, RRType } from '../../../src/dns/iana/index.ts'
-import { Section } from '../../../src/dns/message/section.ts'
 import { DROP, type Handler } from '../../../src/plugin/handler.ts'
 import { dnssec } from '../../../src/plugins/dnssec/setup.ts'
-import { scanRecord } from '../../../src/plugins/template/record-text.ts'
 import { ZONE_SIGNING } from '../../../src/signing/registry.ts'
 import { followerOf, SetUp } from '../../support/setup.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { answering, type Question, transaction } from '../../support/transaction.ts'
 import { wire } from '../../support/zone-names.ts'
+import { SOA, type Source, source } from './source.ts'
 import { FLAGS_ZSK, printSigned, type WrittenKey, writeKey } from './stage.ts'
-
-interface Source {
-  readonly answer?: readonly string[]
-  readonly authority?: readonly string[]
-  readonly additional?: readonly string[]
-  readonly rcode?: number
-  /** Not authoritative: the answer of another server. */
-  readonly foreign?: boolean
-}
-
-/** A link below that answers with these records, in the form of master files. */
-function source(below: Source): Handler {
-  return answering(({ response }) => {
-    const { answer = [], authority = [], additional = [], rcode = Rcode.NOERROR } = below
-    const add = (section: Section, lines: readonly string[]): void => {
-      for (const line of lines) {
-        const record = scanRecord(line)
-        if (typeof record === 'string') throw new Error(record)
-        const { owner, type, rrclass, ttlSeconds, rdata } = record
-        response.add(section, owner, 0, type, rrclass, ttlSeconds, rdata, 0, rdata.length)
-      }
-    }
-    add(Section.Answer, answer)
-    add(Section.Authority, authority)
-    add(Section.Additional, additional)
-    response.authoritative = below.foreign !== true
-    response.rcode = rcode
-    return rcode
-  })
-}
 
 async function start(t: Test, keys: readonly WrittenKey[], properties = ''): Promise<SetUp> {
   const files = keys.map(({ path }) => path).join(' ')
@@ -56,8 +25,6 @@ function ask(handler: Handler, question: Question, compactOk = false) {
   const status = handler.serve(tx) as number
   return { tx, status, response: tx.response }
 }
-
-const SOA = 'example.org. 300 IN SOA ns.example.org. hostmaster.example.org. 1 2 3 4 60'
 
 const CASES: readonly {
   readonly name: string
