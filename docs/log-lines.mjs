@@ -14,7 +14,6 @@ const AREAS = [
     'base api plugins/admin plugins/dnstap plugins/errors plugins/proxyproto plugins/rrl plugins/shed plugins/trace',
   ],
   ['Zones from files', 'authority plugins/auto plugins/file plugins/hosts plugins/sign'],
-  ['Zones from files', 'authority plugins/auto plugins/file plugins/hosts'],
   ['Keys and signatures', 'signing plugins/dnssec'],
   ['Zone transfers', 'plugins/secondary plugins/transfer'],
   [
