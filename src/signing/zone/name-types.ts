@@ -24,6 +24,11 @@ export function isMadeBySigner(type: number, isApex: boolean): boolean {
   return MADE.has(type) || (isApex && MADE_AT_APEX.has(type))
 }
 
+/** True if the key signing keys sign the RRset of that type at the apex. */
+export function isKeySet(type: number): boolean {
+  return type === RRType.DNSKEY || type === RRType.CDS || type === RRType.CDNSKEY
+}
+
 /** What a name is in the zone. */
 export interface NameKind {
   /** Below a zone cut or a DNAME, or an owner of NSEC3 only: nothing of it is signed or proved. */

@@ -12,6 +12,7 @@ import {
 import { RRType } from '../../dns/iana/types.ts'
 import { decodeDirectory, type SignedType } from '../../zone/image/signature-directory.ts'
 import type { SigningPolicy, ZoneKeys } from '../zone-keys.ts'
+import { isKeySet } from './name-types.ts'
 import { answersOf, contentKey, type SetAnswer, type SetData } from './set-answers.ts'
 import { timesOf } from './signature-times.ts'
 import type { ImageSet, ZoneView } from './zone-view.ts'
@@ -183,10 +184,6 @@ export class SignatureSource {
     const expiresSeconds = nowSeconds + ((expirationOf(rrsig) - nowSeconds) | 0)
     this.expiresSeconds = Math.min(this.expiresSeconds ?? expiresSeconds, expiresSeconds)
   }
-}
-
-function isKeySet(type: number): boolean {
-  return type === RRType.DNSKEY || type === RRType.CDS || type === RRType.CDNSKEY
 }
 
 function keyNumber(tag: number, algorithm: number): number {

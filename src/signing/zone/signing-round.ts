@@ -11,7 +11,7 @@ import type { ZoneImage } from '../../zone/image/writer.ts'
 import type { SigningPolicy, ZoneKeys } from '../zone-keys.ts'
 import { apexSets, negativeTtl } from './apex-sets.ts'
 import { keyOwner } from './canonical-key.ts'
-import type { DenialPlan } from './denial-plan.ts'
+import { type DenialPlan, isInChain } from './denial-plan.ts'
 import { type MissingSignature, type NamePlan, planName } from './name-plan.ts'
 import type { PreparedSignatures } from './prepared-signatures.ts'
 import type { SetData } from './set-answers.ts'
@@ -19,7 +19,7 @@ import type { SignatureMaker } from './sign-in-thread.ts'
 import { SignatureSource } from './signature-source.ts'
 import { addHiddenNames } from './touched-names.ts'
 import { planAll, planTouched } from './zone-plan.ts'
-import { ZoneView } from './zone-view.ts'
+import { type ChainView, ZoneView } from './zone-view.ts'
 
 /** So many names, and signatures of ECDSA P-256, are signed at once. It takes some milliseconds. */
 const FEW_NAMES = 512
@@ -37,6 +37,9 @@ const WEIGHTS: ReadonlyMap<number, number> = new Map([
   [Algorithm.RsaSha512, 16],
   [Algorithm.EcdsaP384, 8],
 ])
+
+/** The type of the proofs of absence. */
+const PROOF_TYPES = { nsec: RRType.NSEC, nsec3: RRType.NSEC3, compact: 0 } as const
 
 /** A zone in an image, and how it is signed. */
 interface RoundParts {
@@ -56,7 +59,7 @@ interface RoundParts {
 }
 
 /** What to sign. */
-interface Touched {
+export interface Touched {
   /** Keys of the names that changed; undefined = any may have. */
   readonly names: ReadonlySet<string> | undefined
   /** Keys of names that have signatures to make again. */
@@ -69,8 +72,10 @@ export class SigningRound {
   readonly #source: SignatureSource
   readonly #due: ReadonlySet<string>
   readonly #names: ReadonlySet<string> | undefined
-  /** Owners whose proof of absence was put or removed. */
-  readonly #changedProofs: Uint8Array[] = []
+  /** The owners of the zone's proofs before the round. */
+  #chain: ChainView = { count: 0, keyAt: () => '' }
+  /** Those that joined the chain or left it. */
+  readonly #moved: Uint8Array[] = []
   /** Signatures made. */
   made = 0
   ttlSecondsMax = 0
@@ -90,8 +95,33 @@ export class SigningRound {
     })
   }
 
-  get source(): SignatureSource {
-    return this.#source
+  /** Signatures reused. */
+  get reused(): number {
+    return this.#source.reused
+  }
+
+  /** True if signatures of keys that sign no more were reused. */
+  get hasRetained(): boolean {
+    return this.#source.hasRetained
+  }
+
+  /** Makes the signatures of published names that must be made again, before `run` needs them. */
+  async prepare(names: readonly string[], view: ZoneView): Promise<void> {
+    const { apex, make, policy, prepared } = this.#parts
+    const type = PROOF_TYPES[policy.denial]
+    const denialOf = (_: ZoneView, key: string): SetData | undefined => {
+      return view.set(view.find(keyOwner(key, apex)), type)
+    }
+    this.#source.isStrict = true
+    const plans = names.map((key) =>
+      planName(view, { type, keys: names, denialOf }, key, this.#source),
+    )
+    const missing = plans.flatMap((plan) => plan.missing.map((one) => ({ key: plan.key, one })))
+    const made = await make(
+      apex,
+      missing.map(({ one }) => one),
+    )
+    for (const [i, { key, one }] of missing.entries()) prepared.add(key, one, made[i]!)
   }
 
   /** True if the round goes over all names. */
@@ -103,6 +133,7 @@ export class SigningRound {
     const isApexChanged = this.#putApexSets()
     const view = this.#view()
     const ttlSeconds = this.#negativeTtl(view)
+    if (policy.denial !== 'compact') this.#chain = view.chain(PROOF_TYPES[policy.denial])
     const touched = this.#touched(view, isApexChanged, ttlSeconds)
     if (touched === undefined) return this.#runWhole(view, ttlSeconds)
     return this.#process(planTouched(view, touched, policy, ttlSeconds))
@@ -222,8 +253,9 @@ export class SigningRound {
     const { owner, denial, missing, signatures, types } = name
     for (const [i, { index }] of missing.entries()) signatures[index] = made[i]
     for (const one of [RRType.NSEC, RRType.NSEC3]) {
-      if (this.#put(owner, one, one === type ? denial : undefined)) this.#changedProofs.push(owner)
+      this.#put(owner, one, one === type ? denial : undefined)
     }
+    if (isInChain(this.#chain, name.key) !== (denial !== undefined)) this.#moved.push(owner)
     const rrsigs = signatures.filter((one) => one !== undefined)
     this.#put(
       owner,
@@ -244,7 +276,8 @@ export class SigningRound {
 
   #updateChain(): Generator<void, void> {
     const { image, zone } = this.#parts
-    return image.updateChain(zone, this.isWhole ? undefined : this.#changedProofs)
+    // Without a chain of this kind, the image looks for all owners.
+    return image.updateChain(zone, this.#chain.count === 0 ? undefined : this.#moved)
   }
 }
 

@@ -10,8 +10,10 @@ import type { KeySource, SigningPolicy, ZoneKeys } from '../zone-keys.ts'
 import { ownerKey } from './canonical-key.ts'
 import { ClockGuard } from './clock-guard.ts'
 import { PreparedSignatures } from './prepared-signatures.ts'
+import type { ScanResult } from './refresh-scan.ts'
+import { Refresher } from './refresher.ts'
 import { type SignatureMaker, signInThread } from './sign-in-thread.ts'
-import { SigningRound } from './signing-round.ts'
+import { SigningRound, type Touched } from './signing-round.ts'
 import { ZoneView } from './zone-view.ts'
 
 /** What a signer needs from its owner. */
@@ -49,11 +51,20 @@ export class ZoneSigner {
   readonly #prepared = new PreparedSignatures()
   readonly #listeners = new Set<() => void>()
   readonly #unsubscribe: () => void
+  readonly #refresher: Refresher
   #noted = new Set<string>()
   #isAllNoted = true
   #due = new Set<string>()
   /** The keys changed since the last signature. */
   #hasNewKeys = false
+  /** Signing was refused; and it was, but is possible again. */
+  #wasRefused = false
+  #isRetry = false
+  /** The keys of the last signatures; and whether all signatures are of these. */
+  #signedKeys: ZoneKeys | undefined
+  #isComplete = false
+  #reportedKeys: ZoneKeys | undefined
+  #ttlSecondsMax = 0
   /** The published version of the image before the present one. */
   #former: ZoneView | undefined
   #running: Promise<void> | undefined
@@ -69,6 +80,11 @@ export class ZoneSigner {
     signed: { readonly keys: KeySource; readonly policy: SigningPolicy },
     parts: SignerParts,
   ) {
+    const { name, validitySeconds, jitterSeconds, refreshSeconds } = signed.policy
+    if (validitySeconds - jitterSeconds <= refreshSeconds) {
+      const message = `policy ${name}: signatures would be made again at once; lower \`refresh\` or raise \`validity\``
+      throw new InputError(undefined, message)
+    }
     this.#image = image
     this.#zone = zone
     this.#apex = apex
@@ -76,10 +92,21 @@ export class ZoneSigner {
     this.#policy = signed.policy
     this.#parts = parts
     this.#guard = new ClockGuard(parts.clock)
+    this.#refresher = new Refresher({
+      clock: parts.clock,
+      timers: parts.timers,
+      policy: this.#policy,
+      view: () => (this.#isSettled ? this.#published() : undefined),
+      keys: () => this.#usableKeys(),
+      prepare: (names, keys) => this.#prepare(names, keys),
+      onDue: (names) => {
+        this.#due = new Set(names)
+        this.#notify()
+      },
+      onScanned: (result, usedKeys) => this.#onScanned(result, usedKeys),
+    })
     this.#unsubscribe = this.#keys.subscribe((changed) => {
-      if (Buffer.compare(changed, apex) !== 0) return
-      this.#hasNewKeys = true
-      this.#notify()
+      if (Buffer.compare(changed, apex) === 0) this.#onNewKeys()
     })
   }
 
@@ -118,7 +145,7 @@ export class ZoneSigner {
 
   /** True if signatures must be made although no content changed: raise the serial, sign and publish. */
   get isDue(): boolean {
-    return this.#hasNewKeys || this.#due.size > 0
+    return this.#hasNewKeys || this.#isRetry || this.#due.size > 0
   }
 
   /** Calls `listener` when `isDue` becomes true, until the returned function is called. */
@@ -127,9 +154,21 @@ export class ZoneSigner {
     return () => this.#listeners.delete(listener)
   }
 
+  /**
+   * Call it when what was signed is published. Reports the keys to their source if all signatures are of these: after a
+   * change of keys, this takes many versions.
+   */
+  notePublished(): void {
+    const keys = this.#signedKeys
+    if (keys === undefined || keys === this.#reportedKeys || !this.#isComplete) return
+    this.#reportedKeys = keys
+    this.#keys.notePublished(this.#apex, keys, Math.max(this.#ttlSecondsMax, keys.dnskeyTtlSeconds))
+  }
+
   /** Ends timers and subscriptions. */
   close(): void {
     this.#unsubscribe()
+    this.#refresher.stop()
     this.#listeners.clear()
   }
 
@@ -160,18 +199,23 @@ export class ZoneSigner {
   #runRound(): Promise<void> | undefined {
     const keys = this.#keys.find(this.#apex)
     const { refusal } = this
-    if (refusal !== '' || keys === undefined) throw new InputError(undefined, refusal)
+    if (refusal !== '' || keys === undefined) {
+      this.#wasRefused = true
+      throw new InputError(undefined, refusal)
+    }
+    if (this.#hasNewKeys) this.#noteKeys(keys)
     const names = this.#isAllNoted ? undefined : this.#noted
-    const round = this.#newRound(keys, names)
+    const round = this.#newRound(keys, { names, due: this.#due })
     this.#noted = new Set()
     this.#isAllNoted = false
     this.#hasNewKeys = false
+    this.#isRetry = false
     this.#due = new Set()
     try {
       const work = round.run()
-      if (work === undefined) return this.#end(round)
+      if (work === undefined) return this.#end(round, keys)
       return work.then(
-        () => this.#end(round),
+        () => this.#end(round, keys),
         (error) => this.#fail(error),
       )
     } catch (error) {
@@ -179,7 +223,18 @@ export class ZoneSigner {
     }
   }
 
-  #newRound(keys: ZoneKeys, names: ReadonlySet<string> | undefined): SigningRound {
+  /** Notes what must be signed at once after a change of keys: all, if signatures are of a key that is not published. */
+  #noteKeys({ dnskeys }: ZoneKeys): void {
+    const before = this.#signedKeys
+    const used = this.#isComplete
+      ? before?.zoneSigners.map(({ dnskey }) => dnskey)
+      : before?.dnskeys
+    const isGone = used?.some((one) => !dnskeys.some((dnskey) => equals(one, dnskey)))
+    if (isGone === true) this.noteAll()
+    else this.note(this.#apex, RRType.DNSKEY)
+  }
+
+  #newRound(keys: ZoneKeys, touched: Touched): SigningRound {
     const { clock, make = signInThread, onChanged = () => {} } = this.#parts
     const parts = {
       image: this.#image,
@@ -193,20 +248,63 @@ export class ZoneSigner {
       make,
       onChanged,
     }
-    return new SigningRound(parts, { names, due: this.#due })
+    return new SigningRound(parts, touched)
   }
 
-  #end(round: SigningRound): undefined {
+  #end(round: SigningRound, keys: ZoneKeys): undefined {
     this.#former = undefined
     this.#prepared.clear()
     this.#made += round.made
-    this.#reused += round.source.reused
+    this.#reused += round.reused
+    if (round.isWhole) this.#isComplete = !round.hasRetained
+    else if (!hasSameSigners(this.#signedKeys, keys)) this.#isComplete = false
+    this.#signedKeys = keys
+    this.#ttlSecondsMax = Math.max(this.#ttlSecondsMax, round.ttlSecondsMax)
+    this.#refresher.resume()
     return undefined
   }
 
   #fail(error: unknown): never {
     this.noteAll()
+    this.#prepared.clear()
+    this.#refresher.resume()
     throw error
+  }
+
+  #onNewKeys(): void {
+    if (this.#keys.find(this.#apex) === undefined) return
+    this.#hasNewKeys = true
+    this.#refresher.restart()
+    this.#notify()
+  }
+
+  /** Returns the keys if signatures can be made. Notifies the owner if they could not when it asked for some. */
+  #usableKeys(): ZoneKeys | undefined {
+    if (this.refusal !== '') return undefined
+    if (this.#wasRefused) {
+      this.#wasRefused = false
+      this.#isRetry = true
+      this.#notify()
+    }
+    return this.#keys.find(this.#apex)
+  }
+
+  #prepare(names: readonly string[], keys: ZoneKeys): Promise<void> {
+    const view = this.#published()
+    if (view === undefined) return Promise.resolve()
+    return this.#newRound(keys, { names: new Set(), due: new Set() }).prepare(names, view)
+  }
+
+  #onScanned({ isCurrent, expiresSeconds }: ScanResult, keys: ZoneKeys): void {
+    this.#expiresSeconds = expiresSeconds
+    if (!isCurrent || keys !== this.#signedKeys) return
+    this.#isComplete = true
+    this.notePublished()
+  }
+
+  /** True if all that was signed is published. */
+  get #isSettled(): boolean {
+    return this.#running === undefined && this.#image.isPublished && !this.#isAllNoted
   }
 
   #published(): ZoneView | undefined {
@@ -223,4 +321,17 @@ export class ZoneSigner {
   #notify(): void {
     for (const listener of this.#listeners) listener()
   }
+}
+
+/** True if the same keys sign the zone. */
+function hasSameSigners(before: ZoneKeys | undefined, { zoneSigners }: ZoneKeys): boolean {
+  const signers = before?.zoneSigners ?? []
+  if (signers.length !== zoneSigners.length) return false
+  return zoneSigners.every(({ dnskey }) => {
+    return signers.some((key) => equals(key.dnskey, dnskey))
+  })
+}
+
+function equals(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0
 }

@@ -122,8 +122,12 @@ export class ZoneView {
     return false
   }
 
+  get newestNode(): number {
+    return this.#reader.newestNode(this.#zone)
+  }
+
   /** Yields the place of every node of the zone, also of names that do not exist, from the newest. */
-  *nodes(from: number = this.#reader.newestNode(this.#zone)): Generator<number, void> {
+  *nodes(from: number = this.newestNode): Generator<number, void> {
     let node = from
     for (; node !== 0; node = this.#reader.words[node + L.NODE_NEXT]!) yield node
   }

@@ -79,8 +79,8 @@ export class TestKeys implements KeySource {
 
 /** A signer of an image of the zone `example.`, without threads and with a clock that the test moves. */
 export class SigningStage {
-  readonly image: ZoneImage
-  readonly zone: ZoneId
+  image: ZoneImage
+  zone: ZoneId
   readonly keys = new TestKeys()
   readonly clock = new FakeClock()
   readonly timers = new FakeTimers()
@@ -128,11 +128,19 @@ export class SigningStage {
     this.signer.note(wire(owner), type)
   }
 
+  /** Continues with another image. */
+  move(image: ZoneImage, zone: ZoneId): void {
+    this.image = image
+    this.zone = zone
+    this.signer.moveTo(image, zone)
+  }
+
   /** Puts the SOA with the next serial, signs and publishes. */
   async publish({ minimum = 60, ttlSeconds = 3600 } = {}): Promise<void> {
     this.put('example.', RRType.SOA, [soaOf(++this.serial, minimum)], ttlSeconds)
     for (let work = this.signer.sign(); work !== undefined; work = this.signer.sign()) await work
     this.image.publish()
+    this.signer.notePublished()
   }
 
   contents(): OwnedRRset[] {

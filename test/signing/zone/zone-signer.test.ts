@@ -1,15 +1,17 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { RRType } from '../../../src/dns/iana/types.ts'
-import { printName } from '../../../src/dns/name/name.ts'
+import { compareNames, printName } from '../../../src/dns/name/name.ts'
 import { printRdata } from '../../../src/dns/rdata/index.ts'
+import { keyOwner } from '../../../src/signing/zone/canonical-key.ts'
+import { ZoneView } from '../../../src/signing/zone/zone-view.ts'
 import type { SigningPolicy } from '../../../src/signing/zone-keys.ts'
 import { encodeSteering, NO_POLICY } from '../../../src/steering/encode.ts'
 import { runs } from '../../support/runs.ts'
 import type { OwnedRRset } from '../../support/zone-contents.ts'
 import { wire } from '../../support/zone-text.ts'
 import { faultsOfSignatures, nsec3Of, nsecOf } from './reference.ts'
-import { linesOf, SigningStage } from './signing-stage.ts'
+import { APEX, linesOf, SigningStage } from './signing-stage.ts'
 
 const NS = [wire('ns.other.')]
 const A = (last: number) => [Uint8Array.from([192, 0, 2, last])]
@@ -62,6 +64,18 @@ function recordsOf(contents: readonly OwnedRRset[], type: number): string[] {
     .sort()
 }
 
+/** Owners of a type in canonical order. */
+function ownersOf(contents: readonly OwnedRRset[], type: number): string[] {
+  const owners = contents.filter((set) => set.type === type).map((set) => set.owner)
+  return owners.sort(compareNames).map((name) => printName(name))
+}
+
+/** Owners of the chain in the image. */
+function chainOf({ image }: SigningStage, type: number): string[] {
+  const chain = ZoneView.open(image.handle, APEX, image.version)!.chain(type)
+  return Array.from({ length: chain.count }, (_, i) => printName(keyOwner(chain.keyAt(i), APEX)))
+}
+
 const POLICIES: readonly Partial<SigningPolicy>[] = [
   { denial: 'nsec' },
   { denial: 'nsec3' },
@@ -90,6 +104,8 @@ for (const policy of POLICIES) {
           t.same(recordsOf(contents, RRType.NSEC), nsec.sort())
           t.same(recordsOf(contents, RRType.NSEC3), nsec3.sort())
           t.same(faultsOfSignatures(contents), [])
+          const type = isHashed ? RRType.NSEC3 : RRType.NSEC
+          t.same(chainOf(stage, type), none ? [] : ownersOf(contents, type))
           const fresh = new SigningStage(policy)
           fresh.serial = stage.serial - 1
           fresh.put('example.', RRType.NS, NS)
