@@ -17,6 +17,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'dnssec-signzone': 'bind9-utils',
   'dnssec-verify': 'bind9-utils',
   'ldns-keygen': 'ldnsutils',
+  'ldns-verify-zone': 'ldnsutils',
+  kzonecheck: 'knot-dnssecutils',
   keymgr: 'knot',
   conntrack: 'conntrack',
   'iptables-nft': 'iptables',
