@@ -21,6 +21,7 @@ export const EVENT_KINDS = [
   'shift',
   'act',
   'database',
+  'key',
 ] as const
 type EventKind = (typeof EVENT_KINDS)[number]
 

@@ -22,6 +22,7 @@ export const PROBLEM_KINDS = [
   'geo-database',
   'geo-code',
   'signature',
+  'zone-key',
   'secondary-zone',
   'silent-peer',
   'peer-endpoint',

@@ -16,7 +16,7 @@ function signed(policy: Partial<RollPolicy> = {}): RollWorld {
   return world
 }
 
-/** Steps with the hour when they happen. A DNSKEY waits 2.1 hours, signatures as well, a DS 26.1 hours. */
+/** Steps with the hour when they happen. The world moves every half hour. A DNSKEY waits 2.1 hours, signatures as well, a DS 26.1 hours. */
 t.test('the steps of each roll', async (t) => {
   const table: readonly {
     readonly what: string
@@ -31,7 +31,7 @@ t.test('the steps of each roll', async (t) => {
         '0 use CSK 1',
         '0 sign with CSK 1',
         '0 publish the DNSKEY of CSK 1',
-        '2.1 ask the parent for the DS of CSK 1',
+        '2.5 ask the parent for the DS of CSK 1',
       ],
     },
     {
@@ -42,11 +42,11 @@ t.test('the steps of each roll', async (t) => {
         '0 roll CSK 1 as requested',
         '0 use CSK 2',
         '0 publish the DNSKEY of CSK 2',
-        '2.1 sign with CSK 2 instead of CSK 1',
-        '2.1 ask the parent for the DS of CSK 2',
-        '28.3 ask the parent to remove the DS of CSK 1',
-        '54.5 remove the DNSKEY of CSK 1',
-        '56.6 CSK 1 is out of use',
+        '2.5 sign with CSK 2 instead of CSK 1',
+        '2.5 ask the parent for the DS of CSK 2',
+        '29.5 ask the parent to remove the DS of CSK 1',
+        '56.5 remove the DNSKEY of CSK 1',
+        '59 CSK 1 is out of use',
       ],
     },
     {
@@ -57,9 +57,9 @@ t.test('the steps of each roll', async (t) => {
         '0 roll ZSK 2 as requested',
         '0 use ZSK 3',
         '0 publish the DNSKEY of ZSK 3',
-        '2.1 sign with ZSK 3 instead of ZSK 2',
-        '4.2 remove the DNSKEY of ZSK 2',
-        '6.3 ZSK 2 is out of use',
+        '2.5 sign with ZSK 3 instead of ZSK 2',
+        '5 remove the DNSKEY of ZSK 2',
+        '7.5 ZSK 2 is out of use',
       ],
     },
     {
@@ -70,10 +70,10 @@ t.test('the steps of each roll', async (t) => {
         '0 roll KSK 1 as requested',
         '0 use KSK 3',
         '0 publish the DNSKEY of KSK 3',
-        '2.1 ask the parent for the DS of KSK 3',
-        '28.3 ask the parent to remove the DS of KSK 1',
-        '54.5 remove the DNSKEY of KSK 1',
-        '56.6 KSK 1 is out of use',
+        '2.5 ask the parent for the DS of KSK 3',
+        '29.5 ask the parent to remove the DS of KSK 1',
+        '56.5 remove the DNSKEY of KSK 1',
+        '59 KSK 1 is out of use',
       ],
     },
     {
@@ -84,12 +84,12 @@ t.test('the steps of each roll', async (t) => {
         '0 replace CSK 1 by CSK with ED25519',
         '0 use CSK 2',
         '0 sign with CSK 2',
-        '2.1 publish the DNSKEY of CSK 2',
-        '4.2 ask the parent for the DS of CSK 2',
-        '30.4 ask the parent to remove the DS of CSK 1',
-        '56.6 remove the DNSKEY of CSK 1',
-        '58.7 stop signing with CSK 1',
-        '60.8 CSK 1 is out of use',
+        '2.5 publish the DNSKEY of CSK 2',
+        '5 ask the parent for the DS of CSK 2',
+        '32 ask the parent to remove the DS of CSK 1',
+        '59 remove the DNSKEY of CSK 1',
+        '61.5 stop signing with CSK 1',
+        '64 CSK 1 is out of use',
       ],
     },
     {
@@ -101,11 +101,11 @@ t.test('the steps of each roll', async (t) => {
         '0 use KSK 2',
         '0 use ZSK 3',
         '0 publish the DNSKEY of KSK 2 and ZSK 3',
-        '2.1 sign with ZSK 3 instead of CSK 1',
-        '2.1 ask the parent for the DS of KSK 2',
-        '28.3 ask the parent to remove the DS of CSK 1',
-        '54.5 remove the DNSKEY of CSK 1',
-        '56.6 CSK 1 is out of use',
+        '2.5 sign with ZSK 3 instead of CSK 1',
+        '2.5 ask the parent for the DS of KSK 2',
+        '29.5 ask the parent to remove the DS of CSK 1',
+        '56.5 remove the DNSKEY of CSK 1',
+        '59 CSK 1 is out of use',
       ],
     },
     {
@@ -116,13 +116,13 @@ t.test('the steps of each roll', async (t) => {
         '0 replace KSK 1 and ZSK 2 by CSK with ECDSAP256SHA256',
         '0 use CSK 3',
         '0 publish the DNSKEY of CSK 3',
-        '2.1 sign with CSK 3 instead of ZSK 2',
-        '2.1 ask the parent for the DS of CSK 3',
-        '4.2 remove the DNSKEY of ZSK 2',
-        '6.3 ZSK 2 is out of use',
-        '28.3 ask the parent to remove the DS of KSK 1',
-        '54.5 remove the DNSKEY of KSK 1',
-        '56.6 KSK 1 is out of use',
+        '2.5 sign with CSK 3 instead of ZSK 2',
+        '2.5 ask the parent for the DS of CSK 3',
+        '5 remove the DNSKEY of ZSK 2',
+        '7.5 ZSK 2 is out of use',
+        '29.5 ask the parent to remove the DS of KSK 1',
+        '56.5 remove the DNSKEY of KSK 1',
+        '59 KSK 1 is out of use',
       ],
     },
     {
@@ -133,11 +133,11 @@ t.test('the steps of each roll', async (t) => {
         '0 retire CSK 1 as requested',
         '0 use CSK 2',
         '0 publish the DNSKEY of CSK 2',
-        '2.1 sign with CSK 2 instead of CSK 1',
-        '2.1 ask the parent for the DS of CSK 2',
-        '28.3 ask the parent to remove the DS of CSK 1',
-        '54.5 remove the DNSKEY of CSK 1',
-        '56.6 CSK 1 is out of use',
+        '2.5 sign with CSK 2 instead of CSK 1',
+        '2.5 ask the parent for the DS of CSK 2',
+        '29.5 ask the parent to remove the DS of CSK 1',
+        '56.5 remove the DNSKEY of CSK 1',
+        '59 CSK 1 is out of use',
       ],
     },
     {
@@ -172,7 +172,7 @@ t.test('keys that are in the store at the start', async (t) => {
   world.addKey(8, 256)
   t.strictSame(timelineOf(world, 100), [
     '0 use KSK 1 and ZSK 2, found in the key store',
-    '2.1 ask the parent for the DS of KSK 1',
+    '2.5 ask the parent for the DS of KSK 1',
   ])
   t.equal(world.store.length, 2, 'their layout is kept')
   world.policy = { ...world.policy, algorithm: 15 }
@@ -256,7 +256,7 @@ t.test('a DS that disappears from the parent stops a roll, which goes on with it
   }
   t.equal(world.state.ds.keys.length, 2)
   world.steps.splice(0)
-  t.match(timelineOf(world, 100), ['26.1 ask the parent to remove the DS of CSK 1'])
+  t.match(timelineOf(world, 100), ['26.5 ask the parent to remove the DS of CSK 1'])
 })
 
 interface Act {

@@ -18,6 +18,15 @@ interface Served {
 }
 
 const START = 1_700_000_000
+/** Half an hour. */
+const STEP_SECONDS = 1800
+
+/** The last version goes on if it is equal. */
+function serve(versions: Served[], next: Served): void {
+  const last = versions.at(-1)!
+  const isSame = last.ids.join() === next.ids.join() && last.ttlSeconds === next.ttlSeconds
+  if (!isSame) versions.push(next)
+}
 
 /**
  * A zone, its parent, and all caches of the Internet. Time is in seconds. Each version that any server may still serve, or any
@@ -95,9 +104,9 @@ export class RollWorld {
     const { dnskey, signers, ds } = this.state
     const atSeconds = this.seconds
     const dnskeySeconds = this.policy.dnskeyTtlSeconds
-    this.#dnskeys.push({ ids: dnskey.keys, atSeconds, ttlSeconds: dnskeySeconds })
-    this.#signers.push({ ids: signers.keys, atSeconds, ttlSeconds: this.zoneTtlSeconds })
-    this.#cds.push({ ids: ds.keys, atSeconds, ttlSeconds: 0 })
+    serve(this.#dnskeys, { ids: dnskey.keys, atSeconds, ttlSeconds: dnskeySeconds })
+    serve(this.#signers, { ids: signers.keys, atSeconds, ttlSeconds: this.zoneTtlSeconds })
+    serve(this.#cds, { ids: ds.keys, atSeconds, ttlSeconds: 0 })
     const ttls = { dnskeySeconds, zoneSeconds: this.zoneTtlSeconds }
     this.#text = printRollState(notePublished(this.state, ttls, this.policy, this.nowSeconds))
   }
@@ -110,7 +119,7 @@ export class RollWorld {
 
   setParent(ids: readonly string[]): void {
     const ttlSeconds = this.policy.parentDsTtlSeconds
-    this.#parent.push({ ids, atSeconds: this.seconds, ttlSeconds })
+    serve(this.#parent, { ids, atSeconds: this.seconds, ttlSeconds })
   }
 
   poll(): void {
@@ -179,10 +188,10 @@ export function timelineOf(world: RollWorld, hours: number): readonly string[] {
   const start = world.seconds
   const lines: string[] = []
   const note = (): void => {
-    const hour = Math.floor((world.seconds - start) / 360) / 10
+    const hour = (world.seconds - start) / 3600
     lines.push(...world.steps.splice(0).map((step) => `${hour} ${step}`))
   }
-  for (; world.seconds < start + hours * 3600; world.seconds += 360) {
+  for (; world.seconds < start + hours * 3600; world.seconds += STEP_SECONDS) {
     world.plan()
     world.publish()
     world.followCds()

@@ -1,0 +1,176 @@
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../base/clock.ts'
+import { printTime } from '../../base/rfc3339.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
+import type { MetricsRegistry } from '../../base/telemetry/metrics.ts'
+import type { ProblemGroup } from '../../base/telemetry/problems.ts'
+import type { Timers } from '../../base/timers.ts'
+import type { HostPort } from '../../dns/host-port.ts'
+import { nameKey } from '../../dns/name/name.ts'
+import type { KeyStore } from '../keys/key-store.ts'
+import type { KeySource, ZoneKeys } from '../zone-keys.ts'
+import { notifyParent } from './notify-parent.ts'
+import { askParentDs } from './parent-ds.ts'
+import type { RollPolicy } from './policy.ts'
+import { SteadyClock } from './steady-clock.ts'
+import { ZoneRolls, type ZoneRollsParts } from './zone-rolls.ts'
+
+export interface KeyManagerOptions {
+  readonly store: KeyStore
+  /** Apexes, lower-case wire form. */
+  readonly zones: readonly Uint8Array[]
+  readonly policy: RollPolicy
+  /** All servers of the parent to ask for the DS; empty = a user confirms changes of the DS. */
+  readonly parents: readonly HostPort[]
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: Logger
+  readonly metrics: MetricsRegistry
+  /** Asked before each change. False = another server changes the keys, and this one follows. Absent = always true. */
+  readonly mayChange?: () => boolean
+  /** Called with each step of a roll, for events. */
+  readonly onStep?: (zone: Uint8Array, text: string) => void
+  /** Replaced by tests. */
+  readonly askParentDs?: ZoneRollsParts['askParentDs']
+  readonly notifyParent?: ZoneRollsParts['notifyParent']
+}
+
+/**
+ * The keys of zones, which it makes and rolls. Servers with the same key store may run at the same time: each step is a change
+ * of the state in the store, which only one of them can make.
+ */
+export class KeyManager implements KeySource {
+  readonly #options: KeyManagerOptions
+  readonly #clock: SteadyClock
+  readonly #server = randomUUID()
+  readonly #zones = new Map<string, ZoneRolls>()
+  readonly #listeners = new Set<(zone: Uint8Array) => void>()
+  readonly #stops: (() => void)[] = []
+  #storeFaults: readonly string[] = []
+  #isStarted = false
+
+  constructor(options: KeyManagerOptions) {
+    this.#options = options
+    this.#clock = new SteadyClock(options.clock)
+    for (const zone of options.zones) this.#add(zone)
+  }
+
+  find(zone: Uint8Array): ZoneKeys | undefined {
+    return this.#zones.get(nameKey(zone))?.keys
+  }
+
+  subscribe(listener: (zone: Uint8Array) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  notePublished(zone: Uint8Array, keys: ZoneKeys, ttlSecondsMax: number): void {
+    this.#zones.get(nameKey(zone))?.notePublished(keys, ttlSecondsMax)
+  }
+
+  /** Loads keys, makes those that are missing, and begins to roll. */
+  async start(): Promise<void> {
+    const { store, metrics } = this.#options
+    this.#isStarted = true
+    this.#stops.push(store.watch(() => void this.#reloadAndRun()))
+    const gauge = metrics.gauge(
+      'sextant_key_roll_next_step_timestamp_seconds',
+      'When the next step of the key rolls of a zone is due; 0 = not planned.',
+      ['zone'],
+    )
+    this.#stops.push(
+      metrics.onCollect(() => {
+        for (const rolls of this.#zones.values()) {
+          gauge.set({ zone: rolls.name }, rolls.next?.atSeconds ?? 0)
+        }
+      }),
+    )
+    await this.#reloadAndRun()
+  }
+
+  stop(): void {
+    for (const stop of this.#stops.splice(0)) stop()
+    for (const rolls of this.#zones.values()) rolls.stop()
+  }
+
+  /** Reads the store, asks the parent, and does what is due, now. */
+  async check(): Promise<void> {
+    for (const rolls of this.#zones.values()) rolls.pollSoon()
+    await this.#reloadAndRun()
+  }
+
+  /** Manages the keys of one more zone. */
+  manage(zone: Uint8Array): void {
+    if (this.#zones.has(nameKey(zone))) return
+    this.#add(zone)
+    if (this.#isStarted) void this.#reloadAndRun()
+  }
+
+  get problems(): readonly ProblemGroup[] {
+    const groups: ProblemGroup[] = []
+    const add = (of: string, faults: readonly string[]): void => {
+      const problems = faults.map((reason) => ({ place: '', object: of, reason }))
+      if (faults.length > 0) groups.push({ kind: 'zone-key', of, count: faults.length, problems })
+    }
+    add('key store', this.#storeFaults)
+    for (const rolls of this.#zones.values()) {
+      add(
+        `zone ${rolls.name}`,
+        rolls.faults.map((fault) => `keys of ${rolls.name}: ${fault}`),
+      )
+    }
+    return groups
+  }
+
+  /** One line for each zone whose keys wait for something. */
+  get notes(): readonly string[] {
+    return [...this.#zones.values()].flatMap(({ name, next }) => {
+      if (next === undefined) return []
+      const at = next.atSeconds === undefined ? '' : ` at ${printTime(next.atSeconds * 1000)}`
+      return [`keys of ${name}: next: ${next.text}${at}`]
+    })
+  }
+
+  #add(zone: Uint8Array): void {
+    const { store, policy, parents, timers, log, mayChange = () => true } = this.#options
+    const { onStep = () => {}, ...rest } = this.#options
+    const rolls = new ZoneRolls({
+      zone,
+      store,
+      policy,
+      parents,
+      timers,
+      log,
+      mayChange,
+      onStep,
+      clock: this.#clock,
+      server: this.#server,
+      askParentDs: rest.askParentDs ?? askParentDs,
+      notifyParent: rest.notifyParent ?? ((apex) => notifyParent(apex, log)),
+      reload: () => this.#reload(),
+      onKeys: (changed) => {
+        for (const listener of this.#listeners) listener(changed)
+      },
+    })
+    this.#zones.set(nameKey(zone), rolls)
+  }
+
+  async #reloadAndRun(): Promise<void> {
+    await this.#reload()
+    await Promise.all([...this.#zones.values()].map((rolls) => rolls.run()))
+  }
+
+  async #reload(): Promise<void> {
+    const { keys, faults } = await this.#options.store.load()
+    const texts = faults.map(({ message }) => message)
+    const { log } = this.#options
+    for (const text of texts) {
+      if (!this.#storeFaults.includes(text)) log.warning(text, 'key-fault')
+    }
+    this.#storeFaults = texts
+    for (const [zone, rolls] of this.#zones) {
+      const own = keys.filter((key) => nameKey(key.zone) === zone)
+      rolls.setStored(own, faults.length === 0)
+    }
+  }
+}

@@ -1,0 +1,370 @@
+import { InputError } from '../../base/errors.ts'
+import { printTime } from '../../base/rfc3339.ts'
+import type { Logger } from '../../base/telemetry/log.ts'
+import type { Timers } from '../../base/timers.ts'
+import { DELAY_MAX_MS } from '../../base/timers.ts'
+import { FLAGS_KSK, FLAGS_ZSK } from '../../dns/dnssec/dnskey.ts'
+import { matchesDs } from '../../dns/dnssec/ds.ts'
+import type { HostPort } from '../../dns/host-port.ts'
+import { printName } from '../../dns/name/name.ts'
+import type { KeyStore, StoredKey } from '../keys/key-store.ts'
+import type { ZoneKeys } from '../zone-keys.ts'
+import { composeKeys, equalZoneKeys } from './compose-keys.ts'
+import { tagText } from './key-text.ts'
+import { type NextStep, nextStep } from './next-step.ts'
+import { noteParent, notePublished, type SeenParent } from './observe.ts'
+import type { ParentDs } from './parent-ds.ts'
+import { type NewKey, type Plan, type PlanInput, plan } from './plan.ts'
+import type { RollPolicy } from './policy.ts'
+import { printRollState, type RollState, scanRollState } from './roll-state.ts'
+import type { SteadyClock } from './steady-clock.ts'
+import { equalIds } from './timeline.ts'
+
+/** What the rolls of a zone need of its manager. */
+export interface ZoneRollsParts {
+  readonly zone: Uint8Array
+  readonly store: KeyStore
+  readonly policy: RollPolicy
+  readonly parents: readonly HostPort[]
+  readonly clock: SteadyClock
+  readonly timers: Timers
+  readonly log: Logger
+  /** Identifies this server among those with the same keys. */
+  readonly server: string
+  readonly mayChange: () => boolean
+  readonly askParentDs: (
+    zone: Uint8Array,
+    parents: readonly HostPort[],
+  ) => Promise<ParentDs | string>
+  /** Notifies the parent of new CDS. Never rejects. */
+  readonly notifyParent: (zone: Uint8Array) => Promise<void>
+  /** Reads the store again, and calls `setStored` of all zones. */
+  readonly reload: () => Promise<void>
+  readonly onKeys: (zone: Uint8Array) => void
+  readonly onStep: (zone: Uint8Array, text: string) => void
+}
+
+/** How often the parent is asked while a roll waits for it, and otherwise. */
+const POLL_SECONDS = 60
+const IDLE_POLL_SECONDS = 3600
+const RETRY_SECONDS = 60
+/** How long another server may take to make a key. */
+const CLAIM_SECONDS = 60
+/** Plans in a row: one more after each change of the store. */
+const PASSES_MAX = 10
+/** Longest time from new keys to a version that they signed. */
+const PUBLISH_SECONDS_MAX = 3600
+
+interface Decided {
+  readonly made: Plan
+  readonly text: string
+  /** This server makes the keys that are missing. */
+  readonly isClaimed: boolean
+  /** New CDS are served since now. */
+  readonly isAnnounced: boolean
+}
+
+/** Runs the rolls of one zone: carries out plans, and observes their effect. */
+export class ZoneRolls {
+  readonly #parts: ZoneRollsParts
+  /** With the final dot. */
+  readonly name: string
+  /** Keys of the zone. Those in use stay if the store loses them. */
+  #stored: ReadonlyMap<string, StoredKey> = new Map()
+  #storeIds: ReadonlySet<string> = new Set()
+  #state: RollState | undefined
+  /** TTL of the version that `keys` signed, while the state does not know it. */
+  #publishedTtl: number | undefined
+  #reportedTtl = -1
+  #seen: SeenParent | undefined
+  #pollSeconds = 0
+  #retrySeconds = 0
+  #running: Promise<void> | undefined
+  #isWanted = false
+  #isStopped = false
+  #cancelTimer: (() => void) | undefined
+  #faults: { step: string; parent: string; keys: string } = { step: '', parent: '', keys: '' }
+  keys: ZoneKeys | undefined
+  next: NextStep | undefined
+
+  constructor(parts: ZoneRollsParts) {
+    this.#parts = parts
+    this.name = printName(parts.zone)
+  }
+
+  /** What is wrong, each with its fix. */
+  get faults(): readonly string[] {
+    const { step, parent, keys } = this.#faults
+    return [step, keys, parent, this.#publishFault()].filter((fault) => fault !== '')
+  }
+
+  get state(): RollState | undefined {
+    return this.#state
+  }
+
+  /** `areAll`: false = some files could not be read, so a missing key may still exist. */
+  setStored(keys: readonly StoredKey[], areAll: boolean): void {
+    const stored = new Map(keys.map((key) => [key.id, key]))
+    this.#storeIds = new Set(stored.keys())
+    const used = new Set(this.#state?.keys.map(({ id }) => id))
+    for (const [id, key] of this.#stored) {
+      if (!stored.has(id) && (used.has(id) || !areAll)) stored.set(id, key)
+    }
+    this.#stored = stored
+  }
+
+  notePublished(keys: ZoneKeys, ttlSeconds: number): void {
+    if (keys !== this.keys || ttlSeconds <= this.#reportedTtl) return
+    this.#reportedTtl = ttlSeconds
+    this.#publishedTtl = ttlSeconds
+    void this.run()
+  }
+
+  /** Plans and carries out what is due now. Calls while it runs are answered by one more run. Never rejects. */
+  async run(): Promise<void> {
+    this.#isWanted = true
+    this.#running ??= this.#runAll().finally(() => {
+      this.#running = undefined
+    })
+    await this.#running
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#cancelTimer?.()
+  }
+
+  /** Asks the parent with the next run. */
+  pollSoon(): void {
+    this.#pollSeconds = 0
+  }
+
+  async #runAll(): Promise<void> {
+    while (this.#isWanted && !this.#isStopped) {
+      this.#isWanted = false
+      try {
+        await this.#poll()
+        await this.#carryOut()
+        this.#setFault('step', '')
+      } catch (error) {
+        if (!(error instanceof InputError)) throw error
+        this.#retrySeconds = this.#now() + RETRY_SECONDS
+        this.#setFault('step', `${error.message}; the zone stays signed with the keys that it has`)
+        if (this.keys === undefined && this.#state !== undefined) this.#adopt(this.#state)
+      }
+    }
+    this.#wakeLater()
+  }
+
+  #now(): number {
+    return this.#parts.clock.nowSeconds()
+  }
+
+  async #carryOut(): Promise<void> {
+    const { mayChange, store, zone } = this.#parts
+    for (let pass = 0; pass < PASSES_MAX && !this.#isStopped; pass++) {
+      if (!mayChange()) {
+        const text = await store.readState(zone)
+        if (text !== undefined) this.#accept(scanRollState(text))
+        return
+      }
+      const decided = await this.#decideAndWrite()
+      if (!(await this.#changeStore(decided))) return
+      await this.#parts.reload()
+    }
+  }
+
+  /** The plan is made again if another server changed the state meanwhile. */
+  async #decideAndWrite(): Promise<Decided> {
+    const { store, zone, log } = this.#parts
+    let decided: Decided | undefined
+    const [publishedTtl, seen] = [this.#publishedTtl, this.#seen]
+    await store.editState(zone, (text) => {
+      decided = this.#decide(text)
+      return decided.text === text ? undefined : decided.text
+    })
+    const { made, isAnnounced } = decided!
+    if (this.#publishedTtl === publishedTtl) this.#publishedTtl = undefined
+    if (this.#seen === seen) this.#seen = undefined
+    this.#accept(made.state)
+    if (made.steps.length > 0) {
+      const text = made.steps.join(', ')
+      log.info(`keys of ${this.name}: ${text}${this.#printNext()}`, 'key-roll-step')
+      this.#parts.onStep(zone, text)
+    }
+    if (isAnnounced && made.state.ds.keys.length > 0) void this.#parts.notifyParent(zone)
+    return decided!
+  }
+
+  #printNext(): string {
+    if (this.next === undefined) return ''
+    const { atSeconds, text } = this.next
+    return `; next: ${text}${atSeconds === undefined ? '' : ` at ${printTime(atSeconds * 1000)}`}`
+  }
+
+  #decide(text: string | undefined): Decided {
+    const { policy } = this.#parts
+    const nowSeconds = this.#now()
+    const before = text === undefined ? undefined : scanRollState(text)
+    let state = before
+    if (state !== undefined && this.#publishedTtl !== undefined && this.#isComposedOf(state)) {
+      const ttls = {
+        dnskeySeconds: this.keys!.dnskeyTtlSeconds,
+        zoneSeconds: this.#publishedTtl,
+      }
+      state = notePublished(state, ttls, policy, nowSeconds)
+    }
+    if (state !== undefined && this.#seen !== undefined) {
+      state = noteParent(state, this.#seen, policy, nowSeconds)
+    }
+    const isAnnounced = before?.cdsSeconds === Infinity && state?.cdsSeconds !== Infinity
+    const made = plan({ ...this.#input(nowSeconds), state })
+    const { claim } = made.state
+    const isFree =
+      claim === undefined ||
+      claim.server === this.#parts.server ||
+      claim.untilSeconds <= nowSeconds ||
+      claim.untilSeconds > nowSeconds + CLAIM_SECONDS
+    const isClaimed = made.create.length > 0 && isFree
+    const next = isClaimed
+      ? { server: this.#parts.server, untilSeconds: nowSeconds + CLAIM_SECONDS }
+      : made.create.length > 0
+        ? claim
+        : undefined
+    const claimed = { ...made.state, claim: next }
+    return {
+      made: { ...made, state: claimed },
+      text: printRollState(claimed),
+      isClaimed,
+      isAnnounced,
+    }
+  }
+
+  /** True if `keys` is what the state says. */
+  #isComposedOf({ dnskey, signers, ds }: RollState): boolean {
+    const known = this.#state
+    return (
+      known !== undefined &&
+      equalIds(known.dnskey.keys, dnskey.keys) &&
+      equalIds(known.signers.keys, signers.keys) &&
+      equalIds(known.ds.keys, ds.keys)
+    )
+  }
+
+  #input(nowSeconds: number): Omit<PlanInput, 'state'> {
+    const usable = [...this.#stored.values()].filter(({ id, privateKey, times }) => {
+      if (privateKey === undefined || !this.#storeIds.has(id)) return false
+      // BIND keeps the files of keys that are out of use.
+      const endSeconds = Math.min(times?.Inactive ?? Infinity, times?.Delete ?? Infinity)
+      return endSeconds > nowSeconds || this.#state?.keys.some((key) => key.id === id) === true
+    })
+    return { usable, policy: this.#parts.policy, nowSeconds }
+  }
+
+  /** Returns true if the store changed. */
+  async #changeStore({ made, isClaimed }: Decided): Promise<boolean> {
+    const { store } = this.#parts
+    for (const id of made.retire) await store.retire(id)
+    if (isClaimed) for (const key of made.create) await this.#create(key)
+    else if (made.create.length > 0) {
+      this.#retrySeconds = made.state.claim!.untilSeconds
+    }
+    return made.retire.length > 0 || isClaimed
+  }
+
+  async #create({ role, algorithm }: NewKey): Promise<void> {
+    const { store, zone, policy } = this.#parts
+    const flags = role === 'zsk' ? FLAGS_ZSK : FLAGS_KSK
+    await store.create(zone, algorithm, flags, policy.rsaBits)
+  }
+
+  #accept(state: RollState): void {
+    this.#state = state
+    this.#adopt(state)
+    const nowSeconds = this.#now()
+    const quiet: Plan = { state, steps: [], create: [], retire: [] }
+    this.next = nextStep(this.#input(nowSeconds), quiet)
+  }
+
+  #adopt(state: RollState): void {
+    const { zone, policy, onKeys } = this.#parts
+    const { keys, missing } = composeKeys(zone, state, this.#stored, policy)
+    const lost = state.keys.map(({ id }) => id).filter((id) => !this.#storeIds.has(id))
+    const absent = [...new Set([...missing, ...lost])]
+    const fix = 'restore them, or replace the keys with sextant keys roll'
+    this.#setFault(
+      'keys',
+      absent.length === 0
+        ? ''
+        : `the store lacks private keys in use: ${absent.join(', ')}; ${fix}`,
+    )
+    if (keys === undefined || equalZoneKeys(keys, this.keys)) return
+    this.keys = keys
+    this.#publishedTtl = undefined
+    this.#reportedTtl = -1
+    onKeys(zone)
+  }
+
+  async #poll(): Promise<void> {
+    const { zone, parents, askParentDs } = this.#parts
+    const nowSeconds = this.#now()
+    if (parents.length === 0 || nowSeconds < this.#pollSeconds || this.#state === undefined) return
+    const found = await askParentDs(zone, parents)
+    if (typeof found === 'string') {
+      this.#pollSeconds = nowSeconds + POLL_SECONDS
+      const effect = 'a roll waits until all of them answer'
+      this.#setFault('parent', `the DS in the parent is not known: ${found}; ${effect}`)
+      return
+    }
+    const isWaiting = !this.#state.ds.isKnown
+    this.#pollSeconds = nowSeconds + (isWaiting ? POLL_SECONDS : IDLE_POLL_SECONDS)
+    const { state, rdata } = { state: this.#state, ...found }
+    const owners = rdata.map((ds) =>
+      [...this.#stored.values()].filter((key) => matchesDs(zone, key.dnskey, ds)),
+    )
+    const unmatched = rdata.filter((_, i) => owners[i]!.length === 0)
+    const ids = new Set(owners.flat().map(({ id }) => id))
+    const keys = state.keys.map(({ id }) => id).filter((id) => ids.has(id))
+    this.#seen = { keys: keys.sort(), ttlSeconds: found.ttlSeconds }
+    this.#setFault('parent', printUnmatched(unmatched))
+  }
+
+  #publishFault(): string {
+    if (this.#state === undefined || this.keys === undefined) return ''
+    const { dnskey, signers } = this.#state
+    const since = Math.max(dnskey.sinceSeconds, signers.sinceSeconds)
+    if ((dnskey.isKnown && signers.isKnown) || this.#now() - since < PUBLISH_SECONDS_MAX) return ''
+    const text = 'no version of the zone that the current keys signed is served'
+    return `${text} since ${printTime(since * 1000)}; the roll waits for it`
+  }
+
+  #setFault(kind: 'step' | 'parent' | 'keys', fault: string): void {
+    if (this.#faults[kind] === fault) return
+    this.#faults[kind] = fault
+    const { log } = this.#parts
+    if (fault !== '') log.warning(`keys of ${this.name}: ${fault}`, 'key-roll-fault')
+  }
+
+  #wakeLater(): void {
+    this.#cancelTimer?.()
+    if (this.#isStopped) return
+    const nowSeconds = this.#now()
+    const { parents } = this.#parts
+    const times = [
+      this.next?.atSeconds ?? Infinity,
+      parents.length > 0 && this.#state !== undefined ? this.#pollSeconds : Infinity,
+      this.#retrySeconds > nowSeconds ? this.#retrySeconds : Infinity,
+      nowSeconds + IDLE_POLL_SECONDS,
+    ]
+    const delayMs = Math.max(1, Math.min(...times) - nowSeconds) * 1000
+    this.#cancelTimer = this.#parts.timers.after(Math.min(delayMs, DELAY_MAX_MS), () => {
+      void this.run()
+    })
+  }
+}
+
+function printUnmatched(ds: readonly Uint8Array[]): string {
+  if (ds.length === 0) return ''
+  const tags = [...new Set(ds.map((one) => tagText(`+${(one[0]! << 8) | one[1]!}`)))]
+  return `the parent has DS records that no key matches, with tag ${tags.join(', ')}; remove them`
+}
