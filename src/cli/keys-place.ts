@@ -7,8 +7,8 @@ import { chooseCorefile } from './corefile.ts'
 import { DNS_PORT } from './serve-args.ts'
 
 /**
- * Returns the absolute path of the only directory that `keys DIR` of `dnssec` names in the Corefile. @throws InputError if
- * the Corefile is invalid, or names none or several.
+ * Returns the absolute path of the only directory that `keys DIR` of `dnssec` names in the Corefile. @throws InputError
+ * if the Corefile is invalid, or names none or several.
  */
 export function directoryOfCorefile(conf: string | undefined): string {
   const { blocks } = loadCorefile(chooseCorefile(conf, DNS_PORT), DNS_PORT, {

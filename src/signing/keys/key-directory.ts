@@ -53,8 +53,8 @@ interface CachedKey {
 }
 
 /**
- * Keys in the files of a directory, in BIND's format, and the state of rolls in `rolls-ZONE.state`. Several processes may
- * use the directory: a lock serialises their changes, and each of them sees those of the others.
+ * Keys in the files of a directory, in BIND's format, and the state of rolls in `rolls-ZONE.state`. Several processes
+ * may use the directory: a lock serialises their changes, and each of them sees those of the others.
  */
 export class KeyDirectory implements KeyStore {
   readonly #path: string

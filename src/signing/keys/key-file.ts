@@ -16,9 +16,9 @@ export interface KeyPair extends SigningKey {
 }
 
 /**
- * Reads a key pair that BIND, ldns or Sextant wrote. `path`: of one of both files, or without `.key` or `.private`. Both
- * files must belong to this user or to root, and only the owner may read the private one. @throws InputError that names
- * file and fix; its message has nothing of the private key.
+ * Reads a key pair that BIND, ldns or Sextant wrote. `path`: of one of both files, or without `.key` or `.private`.
+ * Both files must belong to this user or to root, and only the owner may read the private one. @throws InputError that
+ * names file and fix; its message has nothing of the private key.
  */
 export function readKeyFile(path: string): KeyPair {
   const base = path.replace(/\.(key|private)$/, '')

@@ -10,7 +10,7 @@ export function keyId(zone: Uint8Array, algorithm: number, tag: number): string 
 }
 
 /** The parts of an id. */
-export interface KeyName {
+interface KeyName {
   /** As `fileNameOf` returns it, except that the case of letters may differ. */
   readonly zone: string
   readonly algorithm: number

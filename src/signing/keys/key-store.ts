@@ -37,8 +37,8 @@ export interface KeyStore {
   /** Replaces the state in one step. */
   writeState(zone: Uint8Array, text: string): Promise<void>
   /**
-   * Replaces the state by what `edit` makes of it, with no write of another process in between. `edit` may run more than
-   * once; if it returns undefined or throws, nothing is written.
+   * Replaces the state by what `edit` makes of it, with no write of another process in between. `edit` may run more
+   * than once; if it returns undefined or throws, nothing is written.
    */
   editState(zone: Uint8Array, edit: (text: string | undefined) => string | undefined): Promise<void>
   /** Moves a key out of use; it is not deleted. */

@@ -18,7 +18,7 @@ import { InputError } from '../../base/errors.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import { scanKeyId } from './key-name.ts'
 
-/** The files of a key. A process that is killed at any time leaves the key as it was, or as it should be after `recover`. */
+// A process that is killed at any time leaves the files of a key as they were, or as they should be after `recover`.
 
 /** The folder for keys that are no longer in use, inside the one of the keys. */
 export const REMOVED = 'removed'
@@ -43,8 +43,8 @@ export function makeKeyFolder(folder: string): void {
 
 /**
  * Stores the files of a new key; none of them may exist. Both are written beside their places first, so that neither a
- * full disk nor a kill leaves a part. The caller has the lock of the folder. @throws InputError if a file exists, or the
- * system's error; then nothing was stored.
+ * full disk nor a kill leaves a part. The caller has the lock of the folder. @throws InputError if a file exists, or
+ * the system's error; then nothing was stored.
  */
 export function storePair(folder: string, id: string, texts: PairTexts): void {
   const base = join(folder, id)
@@ -163,7 +163,7 @@ function giveToOwner(chown: (uid: number, gid: number) => void, folder: string):
   if (uid !== 0) chown(uid, gid)
 }
 
-/** Gives a complete file its name. Unlike `rename`, `link` never replaces a file. Leaves `from` if links are possible. */
+/** Gives a complete file its name. Unlike `rename`, `link` never replaces a file, and leaves `from`. */
 function placeNew(from: string, to: string): void {
   try {
     linkSync(from, to)

@@ -35,8 +35,8 @@ export const TOKEN_FAULT =
   'the key is in a PKCS #11 token, and Sextant reads only keys in files; export the key from the token, or make another one'
 
 /**
- * Scans a private key file of BIND (`Private-key-format: v1.2` or v1.3), as BIND, ldns, PowerDNS and other programs write
- * it. `file`: for messages, which never contain a value of the file. @throws InputError with the line.
+ * Scans a private key file of BIND (`Private-key-format: v1.2` or v1.3), as BIND, ldns, PowerDNS and other programs
+ * write it. `file`: for messages, which never contain a value of the file. @throws InputError with the line.
  */
 export function scanPrivateText(text: string, file: string): PrivateText {
   const fields = new Map<string, Field>()
