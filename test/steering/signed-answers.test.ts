@@ -18,9 +18,9 @@ import type { SteeringTable } from '../../src/steering/table.ts'
 import { ZoneImage } from '../../src/zone/image/writer.ts'
 import { ZoneAnswerer } from '../../src/zone/lookup/answer.ts'
 import { runs } from '../support/runs.ts'
+import { hashOf, hexOf, readSignature, type Signed, signToyZone } from '../support/toy-signer.ts'
 import { question, text, wire } from '../support/zone-names.ts'
 import { CLIENTS, createTable } from './stage.ts'
-import { hashOf, hexOf, readSignature, type Signed, signToyZone } from './toy-signer.ts'
 
 /*
  * Random steered sets in a signed zone: whatever a client gets, each RRset of the reply is exactly what its signatures

@@ -5,6 +5,7 @@ import { decodeSteering } from '../../steering/decode.ts'
 import type { TierKey } from '../../steering/tier-key.ts'
 import { sortIntoTiers, type Tier } from '../../steering/tiers.ts'
 import { RRSET_STEERING_COUNT } from '../../zone/image/layout.ts'
+import { defaultSignatures } from '../../zone/image/signature-directory.ts'
 import { type BuiltEndpoint, type BuiltSet, buildSet } from '../endpoints.ts'
 import type { FoundRRset } from '../find-rrset.ts'
 import { reportTiers } from '../reported-tiers.ts'
@@ -41,10 +42,11 @@ export function servedSet(
 ): MapSet {
   const { owner, reader, rrset } = found
   const rdata = rdataOf(found)
-  const isSteered = reader.words[rrset + RRSET_STEERING_COUNT] !== 0
-  const steering = isSteered
-    ? decodeSteering(reader.words, reader.steeringStart(rrset))
-    : { policy: undefined, tiers: [wholeTier(type, rdata)], answers: [1] }
+  const hasWords = reader.words[rrset + RRSET_STEERING_COUNT] !== 0
+  const steering =
+    hasWords && type !== RRType.RRSIG
+      ? decodeSteering(reader.words, reader.steeringStart(rrset))
+      : { policy: undefined, tiers: [wholeTier(type, servedIndexes(found, type))], answers: [1] }
   const { policy, tiers, answers } = steering
   const keys = policy === undefined ? [] : (zones?.table.policies[policy] ?? [])
   const built = zone && buildSet(zone, owner, type)
@@ -87,11 +89,21 @@ const NO_TIERS: { keys: readonly TierKey[]; tiers: readonly Tier[] } = {
   tiers: [[{ weight: 1, ttlSeconds: 0, rdataIndexes: [] }]],
 }
 
-/** The tier of an RRset without a choice: clients get all of it. */
-function wholeTier(type: number, rdata: readonly Uint8Array[]): Tier {
-  const all = rdata.map((_, i) => i)
-  const rdataIndexes = type === RRType.CNAME ? all.slice(0, 1) : all
+/** The tier of an RRset without a choice: clients get all that is served of it. */
+function wholeTier(type: number, served: readonly number[]): Tier {
+  const rdataIndexes = type === RRType.CNAME ? served.slice(0, 1) : served
   return [{ weight: 1, ttlSeconds: 0, rdataIndexes }]
+}
+
+/** Returns the indexes of the rdata that a query for the type gets, apart from steering. */
+function servedIndexes({ reader, rrset }: FoundRRset, type: number): number[] {
+  const hasDirectory = reader.words[rrset + RRSET_STEERING_COUNT] !== 0
+  if (type === RRType.RRSIG && hasDirectory) {
+    return defaultSignatures(reader.words, reader.steeringStart(rrset))
+  }
+  const all = Array.from({ length: reader.rdataCount(rrset) }, (_, i) => i)
+  // The others are proofs for clients whose answer has no records.
+  return type === RRType.NSEC ? all.slice(0, 1) : all
 }
 
 function rdataOf({ reader, rrset }: FoundRRset): Uint8Array[] {

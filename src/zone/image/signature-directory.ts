@@ -163,6 +163,16 @@ export function decodeDirectory(words: Uint32Array, offset: number): SignedType[
   })
 }
 
+/** Returns the indexes of the signatures of all default answers in the directory at `words[offset]`. */
+export function defaultSignatures(words: Uint32Array, offset: number): number[] {
+  return decodeDirectory(words, offset).flatMap(
+    ({ signaturesPerAnswer: count, default: usual }) => {
+      const { signature } = usual
+      return signature >= PROOF ? [] : Array.from({ length: count }, (_, i) => signature + i)
+    },
+  )
+}
+
 /**
  * True if `count` words at `words[offset]` are a directory of an RRSIG RRset with `signatures` records, so that no
  * reader leaves them. `rdataCountOf` returns how many rdata the RRset of a type has; 0 = the name does not have it.

@@ -11,8 +11,8 @@ import {
 } from '../../src/zone/image/signature-directory.ts'
 import type { RRsetData, ZoneId } from '../../src/zone/image/types.ts'
 import type { ZoneImage } from '../../src/zone/image/writer.ts'
-import { listRRsets } from '../support/zone-contents.ts'
-import { text, wire } from '../support/zone-names.ts'
+import { listRRsets } from './zone-contents.ts'
+import { text, wire } from './zone-names.ts'
 
 /*
  * Signs a zone image with signatures that say what they sign. They take the place of real ones: a test reads them.
