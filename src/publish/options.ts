@@ -5,6 +5,7 @@ import { EXPIRY_DEFAULT_MS } from '../peering/expiry.ts'
 import type { PeerAddress } from '../peering/peer-address.ts'
 import type { PeerRule } from '../peering/trust/peer-rule.ts'
 import type { HostShare } from '../records/host-share.ts'
+import type { SignedZone } from '../signing/registry.ts'
 import type { SourcePlace } from '../sources/source-place.ts'
 import type { ZoneSettings } from './build/owner-set.ts'
 import type { HealthOptions } from './health-options.ts'
@@ -19,6 +20,8 @@ export interface PublishOptions {
   /** Absolute path of the file that keeps serials; '' = none. */
   readonly serials: string
   readonly snapshot: SnapshotOptions | undefined
+  /** The zones that are signed, by `nameKey`; missing = none. */
+  readonly signed?: ReadonlyMap<string, SignedZone> | undefined
   /** E-mail address as written; '' = none. */
   readonly rname: string
   readonly nameservers: readonly ZoneNameserver[]

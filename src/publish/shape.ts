@@ -29,6 +29,10 @@ export function digestOfShape(options: PublishOptions, all: readonly PublishOpti
     siteOf(options, all),
     peering.peers.map(printHostPort).sort(),
     ...printSettings(settings),
+    // Nothing for unsigned zones, so that snapshots from before signing remain valid.
+    ...(options.signed === undefined || options.signed.size === 0
+      ? []
+      : [[...options.signed.keys()].sort()]),
     // Nothing for no addresses, so that snapshots from before them remain valid.
     ...own.map(({ bytes }) => Buffer.from(bytes).toString('hex')),
   ]

@@ -1,46 +1,42 @@
 import { InputError } from '../base/errors.ts'
 import { Stops } from '../base/stops.ts'
 import { EndpointHistory } from '../base/telemetry/endpoint-history.ts'
-import { EndpointLists } from '../base/telemetry/endpoint-lists.ts'
 import { EventLog } from '../base/telemetry/event-log.ts'
 import type { ProblemGroup } from '../base/telemetry/problems.ts'
 import { type StatusPart, zoneWithoutRecords } from '../base/telemetry/status.ts'
 import { systemTimers } from '../base/timers.ts'
 import { printName } from '../dns/name/name.ts'
 import type { Locator } from '../geo/locator.ts'
-import type { HealthView } from '../health/health-table.ts'
 import { ShiftFile } from '../health/shift/shift-file.ts'
 import { SlowStartFile } from '../health/slow-start-file.ts'
 import { hostOfSiteKey } from '../peering/merged-keys.ts'
 import { isLocalZone } from '../records/local-zone.ts'
-import type { RecordSource } from '../records/record-source.ts'
+import { measureSigning } from '../signing/signing-report.ts'
 import { isRead } from '../sources/open-source.ts'
 import { abilitiesOf, nameOf } from '../sources/source-place.ts'
-import type { ZoneOwnership } from '../sources/zone-ownership.ts'
 import type { VersionSource, ZoneVersions } from '../xfr/zone-versions.ts'
 import { AnswerEvents } from './build/answer-events.ts'
 import { findLameServers } from './build/default-server.ts'
 import { EndpointStates } from './build/endpoint-states.ts'
-import { ExplainableIndex, explainableZones } from './explainable.ts'
 import type { PublishOptions } from './options.ts'
 import type { PublisherPeersParts } from './peers/peers.ts'
-import { PreviewIndex } from './preview/preview-index.ts'
 import type { PublisherGroup } from './publisher-group.ts'
 import { RecordPipeline } from './record-pipeline.ts'
-import { RecordZoneIndex } from './record-zone-index.ts'
 import { siteOf, sourceFileOf } from './same-source.ts'
+import { inheritZones, SignedImages } from './serve/signed-images.ts'
 import type { LoadedSnapshot } from './serve/snapshot/load.ts'
 import { raiseSerials } from './serve/snapshot/raise-serials.ts'
 import type { OpenZones, ThreadedZones } from './serve/threaded-zones.ts'
 import { ZoneSnapshot } from './serve/zone-snapshot.ts'
 import { digestOfShape } from './shape.ts'
+import { offerPreviews, showZones } from './shown-zones.ts'
 import { faultAt } from './source-fault.ts'
 import { EndpointCounters, type ThreadCounts } from './zone/endpoint-counters.ts'
-import { listEndpoints } from './zone/endpoint-list.ts'
 import { commitHistogram, measure, measureSnapshot } from './zone/metrics.ts'
 import { OfferedVersions } from './zone/offered-versions.ts'
 import { SerialFile } from './zone/serials/serial-file.ts'
-import { SerialIndex } from './zone/serials/serial-index.ts'
+import { type ContentSerial, SerialIndex } from './zone/serials/serial-index.ts'
+import { faultOf, reportSigning, signingProblems } from './zone/signing/zone-reports.ts'
 import { UnmatchedCodes } from './zone/unmatched-codes.ts'
 import { findLostAddresses } from './zone/zone-content.ts'
 import { reportPeer, statusOfZones } from './zone/zone-status.ts'
@@ -53,12 +49,6 @@ const RETRY_MS = 10_000
  * slow down.
  */
 const START_MS = 500
-/**
- * In octets. An explanation parses files of this size in about 2 ms, which delays the thread that
- * publishes zones.
- */
-const REREAD_MAX = 4096
-
 export interface ZonePublisherParts extends PublisherPeersParts {
   readonly group: PublisherGroup
   /** Makes all threads answer from the zones. */
@@ -75,6 +65,8 @@ export interface ZonePublisherParts extends PublisherPeersParts {
 
 /** The zones while they are opened and followed. */
 interface Opened extends OpenZones {
+  /** What the image has of an earlier process or configuration; undefined = it is empty. */
+  readonly earlier: readonly ContentSerial[] | undefined
   readonly serials: SerialIndex
   /** Undefined = serials are not kept over a restart. */
   readonly serialFile: SerialFile | undefined
@@ -126,11 +118,15 @@ export class ZonePublisher {
       log.warning(lost.print(), 'peer-cache-lost')
     const loaded = this.#load()
     if (loaded === undefined) await group.assignZones()
-    const zones = threads.open(locator, loaded)
+    const inherited =
+      loaded === undefined ? await inheritZones(resources, this.#options) : undefined
+    const zones = threads.open(locator, loaded, inherited?.image)
+    if (inherited !== undefined) zones.table.restore(inherited.policies)
     this.#stops.add(() => zones.table.close())
     // The GEO classes must know the codes of these zones before the zones are served.
     if (loaded !== undefined) await zones.table.built()
-    const open = { ...zones, ...this.#openSerials() }
+    const earlier = loaded?.facts.zones ?? inherited?.earlier
+    const open = { ...zones, earlier, ...this.#openSerials() }
     const kept = this.#snapshot
     if (kept !== undefined) this.#stops.add(measureSnapshot(metrics, kept.path, () => kept.state))
     if (loaded === undefined) await this.#followSoon(open)
@@ -142,7 +138,8 @@ export class ZonePublisher {
     if (this.#servesSnapshot) return ''
     const reason = this.#records.unreadReason
     if (this.#zones === undefined && reason === '') return 'records are not loaded yet'
-    return reason || this.#records.unheardReason
+    const unsigned = this.#zones?.zones.find(({ isServed }) => !isServed)
+    return reason || (unsigned && faultOf(unsigned)) || this.#records.unheardReason
   }
 
   /** Returns what the ready page shows about the answers; '' = nothing. */
@@ -150,7 +147,8 @@ export class ZonePublisher {
     const note = this.#servesSnapshot
       ? this.#snapshot?.noteServed(this.#records.unreadReason)
       : this.#records.note()
-    const notes = [note, this.#zones?.note()]
+    const faults = (this.#zones?.zones ?? []).map(faultOf)
+    const notes = [note, this.#zones?.note(), ...faults]
     return notes.filter((note) => note).join('; ')
   }
 
@@ -166,7 +164,14 @@ export class ZonePublisher {
       return { kind: 'conflict', of: `${place} ${text}`, count, problems }
     })
     const codes = this.#unmatched?.problemGroups(place) ?? []
-    return [...this.#records.problemGroups(), ...conflicts, ...codes, ...this.#fileProblems]
+    const signing = signingProblems(zones, place)
+    return [
+      ...this.#records.problemGroups(),
+      ...conflicts,
+      ...codes,
+      signing,
+      ...this.#fileProblems,
+    ]
   }
 
   /** What is wrong with the files that this block names. */
@@ -193,7 +198,10 @@ export class ZonePublisher {
     const rest = { peers, quorums, shifts: this.#records.shifts, snapshots }
     const zones = this.#zones
     const { downReason } = this.#records.provenance
-    if (zones !== undefined) return { ...statusOfZones(zones, source, downReason), ...rest }
+    if (zones !== undefined) {
+      const signing = reportSigning(zones.zones)
+      return { ...statusOfZones(zones, source, downReason), signing, ...rest }
+    }
     const waiting = this.#options.zones.map((apex) => {
       const zone = printName(apex)
       return zoneWithoutRecords(zone, 'kuadrant', source, this.#snapshot?.serialOf(zone) ?? null)
@@ -290,17 +298,37 @@ export class ZonePublisher {
   /** Waits for the zones, but not for a slow cluster. */
   async #followSoon(open: Opened): Promise<void> {
     const { source, position } = this.#options
-    if (abilitiesOf(source).directory !== undefined) return this.#follow(open)
     const { group, log } = this.#parts
+    if (abilitiesOf(source).directory !== undefined) return this.#followSigned(open)
     await atMost(this.#records.source!.source.synced(), group.patienceMs)
     const reason = this.#records.unreadReason
-    if (reason === '') return this.#follow(open)
+    if (reason === '') return this.#followSigned(open)
     // A configuration that answers must not be replaced by one that does not.
     if (group.replacesServing) faultAt(position)(new InputError(undefined, reason))
-    this.#follow(open).catch((error) => {
+    this.#logFailure(this.#follow(open))
+    log.warning(`${reason}; queries get SERVFAIL until the records are read`, 'records-unread')
+  }
+
+  /** Waits until the zones are signed, but not for many signatures if no other zones are in force. */
+  async #followSigned(open: Opened): Promise<void> {
+    const { group, log } = this.#parts
+    const following = this.#follow(open)
+    if (this.#signedCount === 0 || group.replacesServing) return following
+    await atMost(following, group.patienceMs)
+    if (this.#zones !== undefined || this.#stops.isClosed) return
+    this.#logFailure(following)
+    log.warning('zones are being signed; queries get SERVFAIL until then', 'zones-unsigned')
+  }
+
+  #logFailure(following: Promise<void>): void {
+    following.catch((error) => {
+      const { log } = this.#parts
       log.error(`records cannot be watched: ${printReason(error)}`, 'records-watch-failed')
     })
-    log.warning(`${reason}; queries get SERVFAIL until the records are read`, 'records-unread')
+  }
+
+  get #signedCount(): number {
+    return this.#options.signed?.size ?? 0
   }
 
   async #follow(open: Opened): Promise<void> {
@@ -336,16 +364,40 @@ export class ZonePublisher {
       this.#stopFollowing()
       return
     }
+    this.#refuseUnsigned(zones)
     this.#zones = zones
+    this.#offerSigned(open, zones)
     this.#reportCodes(open, zones)
     this.#reportLameServers(zones)
     threads.serve(open)
-    this.#explain(open, zones)
-    this.#listNames(zones)
-    this.#list(zones)
-    this.#offerPreviews(zones, records, health, owned!.ownership)
+    const { provenance, previewed } = this.#records
+    const shown = { ...this.#parts, ...open, zones, provenance }
+    this.#stops.add(...showZones(shown))
+    const { ownership } = owned!
+    const preview = { place, options: this.#zoneOptions, ownership, records, health }
+    if (previewed !== undefined)
+      this.#stops.add(...offerPreviews(shown, { ...preview, ...previewed }))
     this.#stops.add(measure(metrics, nameOf(this.#options.source), owned!, zones))
     this.#snapshot?.keep(zones, open, this.#shape)
+  }
+
+  /** A configuration that answers must not be replaced by one that does not. */
+  #refuseUnsigned({ zones }: PublishedZones): void {
+    const fault = zones
+      .filter(({ isServed }) => !isServed)
+      .map(faultOf)
+      .join('; ')
+    if (fault === '' || this.#servesSnapshot || !this.#parts.group.replacesServing) return
+    this.#stopFollowing()
+    faultAt(this.#options.position)(new InputError(undefined, fault))
+  }
+
+  #offerSigned(open: OpenZones, zones: PublishedZones): void {
+    if (this.#signedCount === 0) return
+    const { resources, metrics } = this.#parts
+    const images = resources.acquire(SignedImages, '', () => new SignedImages())
+    this.#stops.add(images.item.add({ ...open, zones }), images.release)
+    this.#stops.add(measureSigning(metrics, () => reportSigning(zones.zones)))
   }
 
   #reportCodes({ table }: OpenZones, zones: PublishedZones): void {
@@ -376,32 +428,6 @@ export class ZonePublisher {
     return counters
   }
 
-  #listNames(zones: PublishedZones): void {
-    const { resources } = this.#parts
-    const index = resources.acquire(RecordZoneIndex, '', () => new RecordZoneIndex())
-    this.#stops.add(
-      index.item.add(() => zones.zones),
-      index.release,
-    )
-  }
-
-  /** Makes the answers of the zones explainable. */
-  #explain({ image, table }: OpenZones, zones: PublishedZones): void {
-    const { resources, locator } = this.#parts
-    const index = resources.acquire(ExplainableIndex, '', () => new ExplainableIndex())
-    const remove = index.item.add(
-      explainableZones({
-        handle: image.handle,
-        table,
-        locator,
-        zone: (key) => zones.zones.find((zone) => zone.key === key),
-        ...this.#records.provenance,
-        rereadMax: REREAD_MAX,
-      }),
-    )
-    this.#stops.add(remove, index.release)
-  }
-
   #noteStates(): EndpointStates {
     const { place, resources } = this.#parts
     return new EndpointStates({
@@ -409,31 +435,6 @@ export class ZonePublisher {
       downReasons: this.#records.provenance.downReason,
       find: () => resources.find(EndpointHistory, ''),
     })
-  }
-
-  /** Makes the endpoints of the zones readable for the admin API. */
-  #list(zones: PublishedZones): void {
-    const { place, resources } = this.#parts
-    const lists = resources.acquire(EndpointLists, '', () => new EndpointLists())
-    const { downReason: downReasons } = this.#records.provenance
-    this.#stops.add(lists.item.add(listEndpoints({ place, zones, downReasons })), lists.release)
-  }
-
-  /** Makes changes of the zones previewable. */
-  #offerPreviews(
-    zones: PublishedZones,
-    records: RecordSource,
-    health: HealthView,
-    ownership: ZoneOwnership,
-  ): void {
-    const { resources, place, locator } = this.#parts
-    const { previewed } = this.#records
-    if (previewed === undefined) return
-    const index = resources.acquire(PreviewIndex, '', () => new PreviewIndex())
-    const options = this.#zoneOptions
-    const parts = { place, options, ownership, locator, records, health, ...previewed }
-    const remove = index.item.add({ ...parts, zones: zones.zones })
-    this.#stops.add(remove, index.release)
   }
 
   /** Where records of peers are merged, our own records have already been filtered by namespace. */

@@ -6,6 +6,9 @@ import type { Handler } from '../../plugin/handler.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 import type { AnswerSource } from '../../zone/lookup/answer-source.ts'
+import { ZoneSet } from '../../zone/lookup/zone-set.ts'
+
+const NONE = new ZoneSet([])
 
 /** Where the handler finds the zones, once they are loaded. */
 interface KuadrantSource {
@@ -19,11 +22,19 @@ export class KuadrantHandler implements Handler, AnswerSource {
   readonly #next: Handler
   readonly #zones: KuadrantSource
   readonly #fallthrough: Fallthrough
+  readonly #signed: ZoneSet
 
-  constructor(next: Handler, source: KuadrantSource, fallthrough: Fallthrough) {
+  /** `signed`: the zones that are served only if they are signed. */
+  constructor(
+    next: Handler,
+    source: KuadrantSource,
+    fallthrough: Fallthrough,
+    signed: ZoneSet = NONE,
+  ) {
     this.#next = next
     this.#zones = source
     this.#fallthrough = fallthrough
+    this.#signed = signed
   }
 
   get denies(): boolean {
@@ -50,13 +61,20 @@ export class KuadrantHandler implements Handler, AnswerSource {
     if (answerer === undefined) return notLoaded(tx)
     if (qtype === RRType.AXFR || qtype === RRType.IXFR) return this.#refuseTransfer(tx, answerer)
     const status = answerFromImage(tx, answerer)
-    if (status === NOT_OURS) return this.#next.serve(tx)
+    if (status === NOT_OURS) return this.#serveOther(tx)
     if (status === Rcode.NXDOMAIN && this.#fallthrough.through(tx.query)) {
       withdrawAnswer(tx.response)
       return this.#next.serve(tx)
     }
     tx.response.answeredBy = this.name
     return status
+  }
+
+  /** Answers for a name outside of all zones of the image. */
+  #serveOther(tx: Transaction): number | Promise<number> {
+    if (this.#signed.match(tx.query) === -1) return this.#next.serve(tx)
+    tx.response.error = 'the zone is not signed yet'
+    return Rcode.SERVFAIL
   }
 
   /**

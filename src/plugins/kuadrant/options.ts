@@ -114,6 +114,7 @@ export function draftOptions(
     alias: undefined,
     endpointMetrics: undefined,
     endpointHistory: undefined,
+    signed: undefined,
   }
 }
 

@@ -1,5 +1,6 @@
 import { InputError } from '../../base/errors.ts'
 import { printHostPort } from '../../dns/host-port.ts'
+import { nameKey } from '../../dns/name/name.ts'
 import type { Cidr } from '../../dns/text/address.ts'
 import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
 import { COUNTS_TRAFFIC } from '../../plugin/counts-traffic.ts'
@@ -10,7 +11,9 @@ import type { PublisherGroup } from '../../publish/publisher-group.ts'
 import { ThreadedZones } from '../../publish/serve/threaded-zones.ts'
 import { faultAt } from '../../publish/source-fault.ts'
 import { isLocalZone, KDRNT_ZONE } from '../../records/local-zone.ts'
+import { type SignedZone, ZONE_SIGNING } from '../../signing/registry.ts'
 import { nameOf } from '../../sources/source-place.ts'
+import { ZoneSet } from '../../zone/lookup/zone-set.ts'
 import { prepareService } from './block-service.ts'
 import { conflictWith } from './conflicts.ts'
 import { ExplainNames } from './explain-names.ts'
@@ -41,7 +44,8 @@ export const kuadrant: Directive = {
     }
     try {
       const endpointHistory = c.shared.find(COUNTS_TRAFFIC) && ENDPOINT_HISTORY_MAX
-      const options = { ...scanOptions(c, draft), endpointHistory }
+      const scanned = scanOptions(c, draft)
+      const options = { ...scanned, endpointHistory, signed: claimSigned(c, scanned.zones) }
       isScanned = true
       byBlock.set(c.block, options)
       const conflict = conflictWith(options, group.options)
@@ -93,7 +97,10 @@ function serve(
   const most = endpointMetrics ?? endpointHistory
   const counts = most === undefined ? undefined : threadCounts(c, most)
   const threads = new ThreadedZones(c, counts?.own)
-  const handler = (next: Handler): Handler => new KuadrantHandler(next, threads, fallthrough)
+  const signed = new ZoneSet(options.zones.filter((zone) => options.signed?.has(nameKey(zone))))
+  const handler = (next: Handler): Handler => {
+    return new KuadrantHandler(next, threads, fallthrough, signed)
+  }
   const isLocal = options.zones.some(isLocalZone)
   const answering = isLocal ? takeNotify(c, group, handler) : { handler, answers: true }
   const link = (): void => {
@@ -101,6 +108,20 @@ function serve(
   }
   const service = prepareService(c, options, { threads, group, counts })
   return [explaining, answering, service, { link }]
+}
+
+/** Finds the zones that are signed, by `nameKey`. The zone `kdrnt` is data for peers, and never signed. */
+function claimSigned(
+  { block }: SetupContext,
+  zones: readonly Uint8Array[],
+): ReadonlyMap<string, SignedZone> {
+  const claimed = new Map<string, SignedZone>()
+  for (const zone of zones.filter((zone) => !isLocalZone(zone))) {
+    const signed = block.shared.find(ZONE_SIGNING)?.of(zone)
+    signed?.claim()
+    if (signed !== undefined) claimed.set(nameKey(zone), signed)
+  }
+  return claimed
 }
 
 /** Returns the part that answers, and passes NOTIFYs of peers to the group. */

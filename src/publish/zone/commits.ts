@@ -25,45 +25,65 @@ export interface CommitParts {
 export class Commits {
   readonly #zones: readonly PublishedZone[]
   readonly #parts: CommitParts
+  #isRefused = false
 
   constructor(zones: readonly PublishedZone[], parts: CommitParts) {
     this.#zones = zones
     this.#parts = parts
   }
 
+  /** True if another commit may publish what the last one could not, because a zone was not signed. */
+  get isDue(): boolean {
+    return this.#isRefused || this.#zones.some(({ isReleasable }) => isReleasable)
+  }
+
   /**
-   * Sets new serials where content changed, then publishes once for all zones. It publishes at
-   * once and returns undefined, unless the content has geo codes that the GEO classes do not know
-   * yet. No change may be applied until it has published.
+   * Sets new serials where content changed and signs it, then publishes once for all zones. It publishes at once and
+   * returns undefined, unless many signatures are made, or the content has geo codes that the GEO classes do not know
+   * yet. No change may be applied until the promise resolves. Publishes nothing if a zone could not be signed.
    */
   commit(startMs: number): Promise<void> | undefined {
+    const { image, table, events } = this.#parts
     const isChanged = this.#raiseSerials()
+    const signed = this.#sign()
     // Changes that cancel each other out leave the content unchanged, but the image unpublished.
-    this.#parts.events.flushStates()
-    if (!isChanged && this.#parts.image.isPublished) return undefined
-    const built = this.#parts.table.built()
-    if (built === undefined) this.#publish(startMs)
-    return built && this.#publishOnce(built, startMs)
+    events.flushStates()
+    if (this.#isRefused) return signed
+    if (!isChanged && signed === undefined && image.isPublished) {
+      for (const zone of this.#zones) zone.published()
+      return undefined
+    }
+    const built = table.built()
+    if (signed !== undefined || built !== undefined)
+      return this.#publishAfter(signed, built, startMs)
+    this.#publish(startMs)
+    return undefined
   }
 
   /** As `commit`, for content that is complete for the first time. `beforePublish` runs when serials are known. */
   async commitFirst(startMs: number, beforePublish: () => void): Promise<void> {
     this.#raiseSerials()
+    await this.#sign()
     await this.#parts.table.built()
     beforePublish()
-    this.#publish(startMs)
+    if (!this.#isRefused) this.#publish(startMs)
   }
 
-  async #publishOnce(built: Promise<void>, startMs: number): Promise<void> {
+  async #publishAfter(
+    signed: Promise<void> | undefined,
+    built: Promise<void> | undefined,
+    startMs: number,
+  ): Promise<void> {
     // The error was logged. Clients get the answers that do not depend on the location.
-    await built.catch(() => {})
-    this.#publish(startMs)
+    await Promise.all([signed, built?.catch(() => {})])
+    if (!this.#isRefused) this.#publish(startMs)
   }
 
   #publish(startMs: number): void {
     const { image, clock, onCommit, versions, events, counters } = this.#parts
     image.publish()
     counters?.published()
+    for (const zone of this.#zones) zone.published()
     events.flush((zone) => this.#zones.find(({ text }) => text === zone)?.serial ?? 0)
     versions.offer(this.#zones)
     onCommit((clock.monotonic() - startMs) / 1000)
@@ -71,12 +91,51 @@ export class Commits {
 
   /** Returns false if nothing changed. */
   #raiseSerials(): boolean {
+    for (const zone of this.#zones) zone.release()
+    const changed = this.#zones.filter(({ isChanged, isHeld }) => isChanged && !isHeld)
+    if (changed.length > 0) this.#raise(changed)
+    return changed.length > 0
+  }
+
+  #raise(zones: readonly PublishedZone[]): void {
     const { serialFile } = this.#parts
-    const changed = this.#zones.filter(({ isChanged }) => isChanged)
-    if (changed.length === 0) return false
     serialFile?.catchUp()
-    for (const zone of changed) zone.raiseSerial()
-    serialFile?.save(changed.map(({ text }) => text))
-    return true
+    for (const zone of zones) zone.raiseSerial()
+    serialFile?.save(zones.map(({ text }) => text))
+  }
+
+  #sign(): Promise<void> | undefined {
+    this.#isRefused = false
+    const pending = this.#zones.flatMap((zone) => this.#signZone(zone) ?? [])
+    return pending.length === 0 ? undefined : Promise.all(pending).then(() => {})
+  }
+
+  /** Signs a zone. Signatures that differ although the content is the same are a new version of the zone. */
+  #signZone(zone: PublishedZone): Promise<void> | undefined {
+    if (zone.signatures === undefined || zone.isHeld) return undefined
+    const signed = this.#signOnce(zone)
+    if (signed !== undefined) return signed.then(() => this.#signRaised(zone))
+    return this.#signRaised(zone)
+  }
+
+  #signRaised(zone: PublishedZone): Promise<void> | undefined {
+    if (this.#isRefused || !zone.needsSerial) return undefined
+    zone.signatures?.renew()
+    this.#raise([zone])
+    return this.#signOnce(zone)
+  }
+
+  /** Never rejects. */
+  #signOnce({ signatures }: PublishedZone): Promise<void> | undefined {
+    const refuse = (error: unknown): void => {
+      this.#isRefused = true
+      signatures?.noteFault(error)
+    }
+    try {
+      return signatures?.sign()?.catch(refuse)
+    } catch (error) {
+      refuse(error)
+      return undefined
+    }
   }
 }

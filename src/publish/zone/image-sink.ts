@@ -1,4 +1,3 @@
-import { OPEN } from '../../steering/rules.ts'
 import type { SteeringTable } from '../../steering/table.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
@@ -8,6 +7,9 @@ import type { EndpointCounters } from './endpoint-counters.ts'
 
 /** What the sink writes to. */
 export type RRsetStore = Pick<ZoneImage, 'putRRset' | 'removeRRset' | 'declareName'>
+
+/** Returns false for RRsets that the image must not get. `steering`: undefined = the set is not steered. */
+type SetFilter = (owner: Uint8Array, type: number, steering: Uint32Array | undefined) => boolean
 
 /** The counters of a zone's endpoints. */
 interface ZoneCounters {
@@ -25,25 +27,35 @@ export class ImageSink implements RRsetSink {
   readonly #zone: ZoneId
   readonly #table: SteeringTable
   readonly #counted: ZoneCounters | undefined
+  readonly #accepts: SetFilter
 
   /** `counted`: undefined = the zone's endpoints are not counted. */
-  constructor(image: RRsetStore, zone: ZoneId, table: SteeringTable, counted?: ZoneCounters) {
+  constructor(
+    image: RRsetStore,
+    zone: ZoneId,
+    table: SteeringTable,
+    counted?: ZoneCounters,
+    accepts: SetFilter = () => true,
+  ) {
     this.#image = image
     this.#zone = zone
     this.#table = table
     this.#counted = counted
+    this.#accepts = accepts
   }
 
-  put(owner: Uint8Array, set: OwnerSet): void {
+  /** Returns false if the image has exactly this RRset, or does not get it. */
+  put(owner: Uint8Array, set: OwnerSet): boolean {
     const { type, ttlSeconds, rdata } = set
     if (set.pointSets !== undefined) this.#table.addPointSets(set.pointSets)
     const steering = this.#compose(owner, set)
-    this.#image.putRRset(this.#zone, owner, { type, ttlSeconds, rdata, steering })
+    if (!this.#accepts(owner, type, steering)) return false
+    return this.#image.putRRset(this.#zone, owner, { type, ttlSeconds, rdata, steering })
   }
 
   /** The counters belong to the names of the endpoints. */
-  rename(owner: Uint8Array, set: OwnerSet): void {
-    if (this.#counted !== undefined) this.put(owner, set)
+  rename(owner: Uint8Array, set: OwnerSet): boolean {
+    return this.#counted !== undefined && this.put(owner, set)
   }
 
   remove(owner: Uint8Array, type: number): void {
@@ -56,13 +68,12 @@ export class ImageSink implements RRsetSink {
   }
 
   #compose(owner: Uint8Array, set: OwnerSet): Uint32Array | undefined {
-    const { type, candidates, allDown } = set
-    const rules = allDown?.policy === OPEN ? { ...set, ignoresHealth: true } : set
+    const { type, candidates } = set
     const table = this.#table
-    if (this.#counted === undefined) return table.compose(candidates, type, rules)
+    if (this.#counted === undefined) return table.compose(candidates, type, set)
     const { counters, zone } = this.#counted
     return counters.count(zone, owner, set, (outcomes) => {
-      return table.compose(candidates, type, rules, outcomes)
+      return table.compose(candidates, type, set, outcomes)
     })
   }
 }

@@ -20,10 +20,14 @@ export class Leftovers {
     return this.#byKey.size
   }
 
-  /** Collects the RRsets that no record has put again. Skips the SOA, since it does not come from a record. */
-  collect(): void {
+  /**
+   * Collects the RRsets that no record has put again. Skips the SOA, and those that `isMade` names: they do not come
+   * from records.
+   */
+  collect(isMade: (leftover: Leftover) => boolean): void {
     for (const leftover of this.#image.endReplacing()) {
-      if (leftover.type !== RRType.SOA) this.#byKey.set(keyOf(leftover), leftover)
+      const isOfRecords = leftover.type !== RRType.SOA && !isMade(leftover)
+      if (isOfRecords) this.#byKey.set(keyOf(leftover), leftover)
     }
   }
 
@@ -38,13 +42,16 @@ export class Leftovers {
     return count
   }
 
-  /** Removes all leftovers from the image. */
-  remove(): void {
-    for (const { zone, owner, type } of this.#byKey.values()) {
+  /** Removes the leftovers from the image, except those that `isKept` names; returns the others. */
+  remove(isKept: (leftover: Leftover) => boolean): Leftover[] {
+    const removed = [...this.#byKey.values()].filter((leftover) => !isKept(leftover))
+    for (const leftover of removed) {
+      const { zone, owner, type } = leftover
       if (type === DECLARED_NAME) this.#image.declareName(zone, owner, false)
       else this.#image.removeRRset(zone, owner, type)
+      this.#byKey.delete(keyOf(leftover))
     }
-    this.#byKey.clear()
+    return removed
   }
 }
 

@@ -7,7 +7,8 @@ const NOTED_MAX = 10_000
 
 /** A zone with the data that identifies its version. */
 interface OfferedZone {
-  readonly id: ZoneId
+  /** Undefined = it has no version. */
+  readonly id: ZoneId | undefined
   /** Lower-case wire form. */
   readonly apex: Uint8Array
   readonly serial: number
@@ -47,7 +48,7 @@ export class OfferedVersions {
   offer(zones: readonly OfferedZone[]): void {
     const { buffer } = this.#image.handle
     for (const { id, apex, serial } of zones) {
-      if (this.#serials.get(id) === serial) continue
+      if (id === undefined || serial === 0 || this.#serials.get(id) === serial) continue
       const changed = this.#noted.has(id) ? this.#noted.get(id) : []
       this.#noted.delete(id)
       this.#serials.set(id, serial)

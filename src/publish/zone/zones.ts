@@ -75,7 +75,10 @@ export class PublishedZones {
   }
 
   /** For metrics, explanations and the status. */
-  get zones(): readonly Pick<PublishedZone, 'apex' | 'key' | 'text' | 'records' | 'serial'>[] {
+  get zones(): readonly Pick<
+    PublishedZone,
+    'apex' | 'key' | 'text' | 'records' | 'serial' | 'isServed' | 'signatures'
+  >[] {
     return this.#zones
   }
 
@@ -100,7 +103,7 @@ export class PublishedZones {
 
   /** For a snapshot. */
   get facts(): ContentSerial[] {
-    return this.#zones.map(({ facts }) => facts)
+    return this.#zones.flatMap(({ facts }) => facts ?? [])
   }
 
   /** RRsets that only the image has. They are kept while the source as a whole can't be trusted. */
@@ -125,14 +128,15 @@ export class PublishedZones {
     const stopWatching = ownership.onChange((zone) => this.#moveRecords(zone))
     this.#parts.table.gather()
     await runInSlices(this.#fill([...source.records()]), this.#parts.clock)
-    this.#leftovers.collect()
+    this.#leftovers.collect((one) => this.#zones.some((zone) => zone.isMade(one)))
     this.#dropLeftovers(source)
     await this.#commits.commitFirst(startMs, () => this.#noteLoad())
     const stopDropping = this.#leftovers.count === 0 ? () => {} : this.#dropLater(source)
     this.#resume()
     this.#recheckConflicts()
-    const stopChecking = this.#parts.timers.every(RECHECK_MS, () => this.#recheckConflicts())
+    const stopChecking = this.#parts.timers.every(RECHECK_MS, () => this.#recheck())
     this.#logContent(startMs)
+    this.#logFaults()
     return () => {
       this.#isStopped = true
       unsubscribe()
@@ -140,12 +144,23 @@ export class PublishedZones {
       stopWatching()
       stopDropping()
       stopChecking()
+      for (const { signatures } of this.#zones) signatures?.close()
     }
   }
 
   /** Changes follow, or have not been applied. */
   get #isChanging(): boolean {
     return this.#waiting !== undefined || this.#source?.isChanging === true
+  }
+
+  #recheck(): void {
+    this.#recheckConflicts()
+    if (this.#commits.isDue) this.#commitDue()
+    this.#logFaults()
+  }
+
+  #logFaults(): void {
+    for (const { signatures, isServed } of this.#zones) signatures?.logFault(isServed)
   }
 
   #recheckConflicts(): void {
@@ -157,21 +172,26 @@ export class PublishedZones {
 
   /**
    * Removes the leftovers once all files are readable. A file that can't be read hides its records,
-   * so their RRsets are kept until then.
+   * so their RRsets are kept until then. So are those of a zone that cannot be signed.
    */
   #dropLeftovers(source: RecordSource): void {
     if (source.unreadyReason() !== '') return
-    this.#leftovers.remove()
+    const held = this.#zones.filter(({ isHeld }) => isHeld).map(({ id }) => id)
+    const removed = this.#leftovers.remove(({ zone }) => held.includes(zone))
+    for (const one of removed) this.#zones.find(({ id }) => id === one.zone)?.noteRemoved(one)
     this.#parts.versions.noteAll()
   }
 
   #dropLater(source: RecordSource): () => void {
     const { timers, clock, log } = this.#parts
+    const reason =
+      source.unreadyReason() === '' ? 'the zone can be signed' : 'all manifests are valid'
     log.warning(
-      `${this.#leftovers.count} RRsets of the snapshot are kept until all manifests are valid`,
+      `${this.#leftovers.count} RRsets of the snapshot are kept until ${reason}`,
       'snapshot-rrsets-kept',
     )
     const stop = timers.every(TRUST_MS, () => {
+      if (this.#waiting !== undefined) return
       this.#dropLeftovers(source)
       if (this.#leftovers.count > 0) return
       stop()
@@ -207,6 +227,12 @@ export class PublishedZones {
       if (record !== undefined) changes.push({ before: record, after: record })
     }
     if (changes.length > 0) this.#take(changes)
+  }
+
+  /** Publishes again although no record changed. */
+  #commitDue(): void {
+    this.#changedMs ??= this.#parts.clock.monotonic()
+    void this.#guarded(() => this.#commitWhole())
   }
 
   /** Publishes a batch that arrives in parts as one. */
@@ -302,6 +328,7 @@ export class PublishedZones {
   #createZone(apex: Uint8Array): PublishedZone {
     const { log, isComplete = () => true } = this.#parts
     return new PublishedZone(apex, this.#options, this.#parts, this.#leftovers, {
+      onDue: () => this.#commitDue(),
       onConflict: (conflict) => {
         const rest = (): void =>
           log.warning('and more conflicts of records', 'record-conflict-more')
@@ -335,7 +362,7 @@ export class PublishedZones {
 
   #logContent(startMs: number): void {
     const seconds = ((this.#parts.clock.monotonic() - startMs) / 1000).toFixed(2)
-    for (const { text, records, serial } of this.#zones) {
+    for (const { text, records, serial } of this.#zones.filter(({ isServed }) => isServed)) {
       const content = `${plural(records.recordCount, 'record')}, ${plural(records.rrsetCount, 'RRset')}`
       this.#parts.log.info(
         `zone ${text}: ${content}, serial ${serial}, in ${seconds} s`,

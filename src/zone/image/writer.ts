@@ -294,6 +294,13 @@ export class ZoneImage {
     for (const listener of this.#listeners) listener(copy.arena.buffer)
   }
 
+  /** Returns another image with the published version, for a writer of its own. All changes must be published. */
+  copy(): ZoneImage {
+    assert(!this.#changed, 'all is published before copying')
+    const zones = [...this.#zones.values()]
+    return new ZoneImage({}, compactArena(this.reader(), zones, this.#version, this.#maxOctets))
+  }
+
   /** Calls `listener` with the new buffer after each swap, until the returned function is called. */
   onSwap(listener: (buffer: SharedArrayBuffer) => void): () => void {
     this.#listeners.add(listener)

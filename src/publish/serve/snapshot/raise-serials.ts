@@ -1,5 +1,5 @@
 import { RRType } from '../../../dns/iana/types.ts'
-import { printName } from '../../../dns/name/name.ts'
+import { nameKey, printName } from '../../../dns/name/name.ts'
 import type { PublishOptions } from '../../options.ts'
 import type { SerialFile } from '../../zone/serials/serial-file.ts'
 import type { SerialIndex } from '../../zone/serials/serial-index.ts'
@@ -36,6 +36,8 @@ export function raiseSerials(
       serials.restore([{ zone, place, digest: UNKNOWN_DIGEST, serial }])
     }
     const serial = serials.serialFor({ zone, place, digest: known.digest }, nowMs)
+    // The old SOA has a signature. It is replaced when the zone is signed again.
+    if (options.signed?.has(nameKey(apex))) continue
     const soa = composeSoa(
       primaryOf(apex, options),
       mailboxOf(apex, options, () => {}),

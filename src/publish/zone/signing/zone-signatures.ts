@@ -1,0 +1,156 @@
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../../../base/clock.ts'
+import type { Logger } from '../../../base/telemetry/log.ts'
+import type { SigningReport } from '../../../base/telemetry/status.ts'
+import type { Timers } from '../../../base/timers.ts'
+import { equalNames } from '../../../dns/name/name.ts'
+import type { SignedZone } from '../../../signing/registry.ts'
+import { ZoneSigner } from '../../../signing/zone/zone-signer.ts'
+import type { ZoneId } from '../../../zone/image/types.ts'
+import type { ZoneImage } from '../../../zone/image/writer.ts'
+import { RefusedSets } from './refused-sets.ts'
+
+const NOTHING_SIGNED = { made: 0, reused: 0, expiresSeconds: undefined }
+const NO_KEYS = 'it has no usable keys; see the faults that dnssec reports'
+
+interface ZoneSignaturesParts {
+  /** Presentation form. */
+  readonly zone: string
+  readonly image: ZoneImage
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly log: Logger
+  /** `generation` of the signatures that the image has from an earlier process or configuration; undefined = none. */
+  readonly generation: string | undefined
+  /** Called with each RRset of signatures, keys or denial that was put or removed. */
+  readonly onChanged: (owner: Uint8Array, type: number) => void
+  /** Called when signatures have to be made again, and when keys changed. */
+  readonly onDue: () => void
+}
+
+/** The signatures of one zone in the zone image, and the mark of their version. */
+export class ZoneSignatures {
+  readonly #apex: Uint8Array
+  readonly #signed: SignedZone
+  readonly #parts: ZoneSignaturesParts
+  readonly #stopKeys: () => void
+  #signer: ZoneSigner | undefined
+  #isChanged = false
+  readonly refused: RefusedSets
+  #fault = ''
+  #loggedFault = ''
+  /**
+   * Part of the digest of the zone: signatures that are made again change it, so that they get a new serial. Those of a
+   * snapshot have that of the snapshot.
+   */
+  generation: string
+
+  constructor(apex: Uint8Array, signed: SignedZone, parts: ZoneSignaturesParts) {
+    this.#apex = apex
+    this.#signed = signed
+    this.#parts = parts
+    this.refused = new RefusedSets(parts.log)
+    this.generation = parts.generation ?? newGeneration()
+    this.#stopKeys = signed.keys.subscribe((zone) => {
+      if (this.#signer === undefined && equalNames(zone, apex)) parts.onDue()
+    })
+  }
+
+  /** Why the zone cannot be signed now, and the fix; '' = it can. */
+  get refusal(): string {
+    if (this.#signer !== undefined) return this.#signer.refusal
+    return this.#signed.keys.find(this.#apex) === undefined ? NO_KEYS : ''
+  }
+
+  /** Why changes of the zone are not published, and the fix; '' = they are. */
+  get fault(): string {
+    return this.#fault || this.refusal
+  }
+
+  /** How the zone is signed. */
+  get report(): Omit<SigningReport, 'zone'> {
+    const { name: policy, denial } = this.#signed.policy
+    const { made, reused, expiresSeconds } = this.#signer?.state ?? NOTHING_SIGNED
+    const expires = expiresSeconds === undefined ? null : printSeconds(expiresSeconds)
+    return { policy, denial, made, reused, expires, fault: this.fault }
+  }
+
+  /** True if signatures changed since the last `renew` or `published`. */
+  get isChanged(): boolean {
+    return this.#isChanged
+  }
+
+  /** Begins to sign the zone, which is in the image now. */
+  open(zone: ZoneId): void {
+    const { image, clock, timers, log, onDue } = this.#parts
+    const signer = new ZoneSigner(image, zone, this.#apex, this.#signed, {
+      ...{ clock, timers, log },
+      onChanged: (owner, type) => {
+        this.#isChanged = true
+        this.#parts.onChanged(owner, type)
+      },
+    })
+    signer.onDue(onDue)
+    signer.noteAll()
+    this.#signer = signer
+  }
+
+  note(owner: Uint8Array, type: number): void {
+    this.#signer?.note(owner, type)
+  }
+
+  noteAll(): void {
+    this.#signer?.noteAll()
+  }
+
+  /** Signs the unpublished content: see `ZoneSigner`. */
+  sign(): Promise<void> | undefined {
+    return this.#signer?.sign()
+  }
+
+  /** Notes that the zone could not be signed, though it seemed so. */
+  noteFault(error: unknown): void {
+    this.#fault = error instanceof Error ? error.message : String(error)
+  }
+
+  /** Logs why the zone can't be signed once it can't, and when that is over. `isServed`: the zone has a version. */
+  logFault(isServed: boolean): void {
+    const { log, zone } = this.#parts
+    const { fault } = this
+    if (fault === this.#loggedFault) return
+    this.#loggedFault = fault
+    if (fault === '') log.info(`zone ${zone} is signed again`, 'zone-signed-again', { zone })
+    else log.error(printFault(zone, fault, isServed), 'zone-not-signed', { zone })
+  }
+
+  /** Marks signatures that differ although the content is the same. */
+  renew(): void {
+    this.generation = newGeneration()
+    this.#isChanged = false
+  }
+
+  /** Notes that the signatures are served. */
+  published(): void {
+    this.#isChanged = false
+    this.#fault = ''
+  }
+
+  close(): void {
+    this.#stopKeys()
+    this.#signer?.close()
+  }
+}
+
+function newGeneration(): string {
+  return randomBytes(9).toString('base64url')
+}
+
+/** `isServed`: the zone has a version. */
+export function printFault(zone: string, fault: string, isServed: boolean): string {
+  const served = isServed ? 'its last signed version is served' : 'queries get SERVFAIL'
+  return `zone ${zone} can't be signed, so ${served}: ${fault}`
+}
+
+function printSeconds(seconds: number): string {
+  return new Date(seconds * 1000).toISOString()
+}
