@@ -133,6 +133,7 @@ export class ZoneSignatures {
   published(): void {
     this.#isChanged = false
     this.#fault = ''
+    this.#signer?.notePublished()
   }
 
   close(): void {
