@@ -1,5 +1,10 @@
 import { Algorithm } from '../../src/dns/dnssec/algorithms.ts'
-import { FLAGS_KSK, generatePrivateKey, signingKey } from '../../src/dns/dnssec/dnskey.ts'
+import {
+  FLAGS_KSK,
+  FLAGS_ZSK,
+  generatePrivateKey,
+  signingKey,
+} from '../../src/dns/dnssec/dnskey.ts'
 import { composeDs } from '../../src/dns/dnssec/ds.ts'
 import { printName } from '../../src/dns/name/name.ts'
 import type { Directive } from '../../src/plugin/directive.ts'
@@ -29,6 +34,17 @@ export class FixedSigning implements KeySource {
       zoneSigners: [key],
     }
     for (const listener of this.#listeners) listener(wire(zone))
+  }
+
+  /** Replaces the keys by a new KSK and a new ZSK, without CDS. */
+  async makeSplitKeys(): Promise<void> {
+    const { EcdsaP256 } = Algorithm
+    const [ksk, zsk] = [FLAGS_KSK, FLAGS_ZSK].map(async (flags) => {
+      return signingKey(await generatePrivateKey(EcdsaP256), EcdsaP256, flags)
+    })
+    const [keySigners, zoneSigners] = [[await ksk!], [await zsk!]]
+    const dnskeys = [...keySigners, ...zoneSigners].map(({ dnskey }) => dnskey)
+    this.keys = { dnskeys, dnskeyTtlSeconds: 3600, cds: [], cdnskeys: [], keySigners, zoneSigners }
   }
 
   find(): ZoneKeys | undefined {
