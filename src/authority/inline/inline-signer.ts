@@ -120,6 +120,7 @@ export class InlineSigner {
   #hasResumed = false
   #stopTimer = (): void => {}
   #isBusy = false
+  #finished: Promise<void> = Promise.resolve()
   /** Something happened since the work that is under way began. */
   #isOutdated = false
   #isStopped = false
@@ -151,6 +152,11 @@ export class InlineSigner {
     this.#target?.signer.close()
   }
 
+  /** Resolves once signatures that are being made are published. */
+  async finished(): Promise<void> {
+    await this.#finished
+  }
+
   /** `fault` with the zone and what is served meanwhile. */
   get problem(): string {
     return this.#print(this.fault)
@@ -176,7 +182,7 @@ export class InlineSigner {
     } finally {
       if (rest === undefined) this.#isBusy = false
     }
-    if (rest !== undefined) void this.#guarded(() => this.#finish(rest))
+    if (rest !== undefined) this.#finished = this.#guarded(() => this.#finish(rest))
   }
 
   /** Waits until many signatures are made. Queries are answered from the last version meanwhile. */

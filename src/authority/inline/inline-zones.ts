@@ -12,6 +12,9 @@ import { answererOf, type VersionMemory } from '../version-memory.ts'
 import { InlineSigner, type SignedVersion } from './inline-signer.ts'
 import { copyVersion, SignedSnapshot } from './signed-snapshot.ts'
 
+/** How long a start waits for zones that are signed for the first time. */
+const SETTLE_MS_MAX = 5000
+
 interface InlineZonesParts {
   readonly c: SetupContext
   /** The directive that has the zones. */
@@ -118,9 +121,16 @@ export class InlineZones {
     this.#publish()
   }
 
-  /** Resolves once all zones are signed, or are being signed by another thread. */
+  /** Resolves once all zones are signed, or after a time: large zones take minutes. */
   async settled(): Promise<void> {
     await this.#working
+    const finished = Promise.all([...this.#zones.values()].map(({ signer }) => signer.finished()))
+    let cancel = (): void => {}
+    const limit = new Promise<void>((resolve) => {
+      cancel = this.#parts.c.timers.after(SETTLE_MS_MAX, resolve)
+    })
+    await Promise.race([finished, limit])
+    cancel()
   }
 
   /** Zones that cannot be signed now. */
