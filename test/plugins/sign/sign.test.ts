@@ -10,15 +10,11 @@ import {
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { collectProblems } from '../../../src/base/telemetry/problems.ts'
-import { generatePrivateKey, signingKey } from '../../../src/dns/dnssec/dnskey.ts'
 import { sign } from '../../../src/plugins/sign/setup.ts'
-import { keyId } from '../../../src/signing/keys/key-name.ts'
-import { printPrivateText } from '../../../src/signing/keys/private-text.ts'
-import { printPublicText } from '../../../src/signing/keys/public-text.ts'
 import { needs, run } from '../../support/peer.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
-import { wire } from '../../support/zone-text.ts'
+import { FLAGS_KSK, FLAGS_ZSK, writeKey } from '../dnssec/stage.ts'
 
 const DAY_MS = 86_400_000
 const ZONE = `@ 300 SOA ns host 7 2 3 4 60
@@ -31,15 +27,9 @@ ns.sub 300 A 192.0.2.3
 @ 300 DNSKEY 257 3 13 AAAA
 `
 
-/** Makes a key pair in BIND's form, and returns its path without `.key`. */
-async function makeKey(directory: string, zone: string, flags = 257): Promise<string> {
-  const privateKey = await generatePrivateKey(13)
-  const { dnskey, tag } = signingKey(privateKey, 13, flags)
-  const base = join(directory, keyId(wire(zone), 13, tag))
-  writeFileSync(`${base}.key`, printPublicText({ zone: wire(zone), dnskey }))
-  const text = printPrivateText({ algorithm: 13, privateKey, times: {} })
-  writeFileSync(`${base}.private`, text, { mode: 0o600 })
-  return base
+/** Makes a key pair, and returns its path without `.key`. */
+async function makeKey(directory: string, zone: string, flags = FLAGS_KSK): Promise<string> {
+  return (await writeKey(directory, zone, { flags })).path
 }
 
 async function setUp(t: Test, lines: readonly string[], zones = ['example.org.']) {
@@ -119,7 +109,7 @@ t.test('a restart signs what was edited meanwhile, or has other keys', async (t)
   t.match(edited.lines[0], /db has changed$/)
   await edited.stop()
   utimesSync(join(directory, 'db'), 1, 1)
-  await makeKey(keys, 'example.org.', 256)
+  await makeKey(keys, 'example.org.', FLAGS_ZSK)
   const other = await start()
   await until(() => other.lines.length === 2, 'the signed file')
   t.match(other.lines[0], /its keys have changed$/)
@@ -135,7 +125,7 @@ t.test(
   needs('dnssec-verify', 'ldns-verify-zone'),
   async (t) => {
     const { start, signed, files, keys } = await setUp(t, ['key file KEY ZSK'])
-    files.set('ZSK', await makeKey(keys, 'example.org.', 256))
+    files.set('ZSK', await makeKey(keys, 'example.org.', FLAGS_ZSK))
     await start()
     await until(isSigned(signed), 'the signed file')
     const bind = await run('dnssec-verify', ['-o', 'example.org', signed])
