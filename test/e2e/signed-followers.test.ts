@@ -43,10 +43,62 @@ function fileSource(): Source {
   }
 }
 
+/** Steered sets of addresses and of names, with codes, weights, wildcards and failover, which change with each edit. */
+function recordSource(): Source {
+  let edits = 0
+  return {
+    directive: 'kuadrant {\n  manifests zones\n  nameserver ns1.z.example 192.0.2.53\n }',
+    records: 60,
+    edit: () => {
+      edits++
+      const lines = Array.from({ length: 20 }, (_, i) => endpoints(i, edits)).join('')
+      return ['zones/app.yaml', `${HEAD}${lines}`]
+    },
+  }
+}
+
+const HEAD = `apiVersion: kuadrant.io/v1alpha1
+kind: DNSRecord
+metadata: { name: app }
+spec:
+  rootHost: app.${ZONE}
+  endpoints:
+`
+
+function endpoints(i: number, edit: number): string {
+  const name = `n${i}.app.${ZONE}`
+  // The set of one name changes with each edit, and returns later.
+  const isEdited = edit % 20 === i
+  if (isEdited && edit % 3 === 0) return ''
+  const weight = isEdited ? 1 + (edit % 200) : 100
+  const last = isEdited ? edit % 250 : i
+  const one = (id: string, type: string, target: string, settings: string): string =>
+    `  - {dnsName: "${i % 4 === 1 ? `*.${name}` : name}", recordType: ${type}, setIdentifier: ${id}, targets: ["${target}"], providerSpecific: [${settings}]}\n`
+  const heavy = `{name: weight, value: "${weight}"}`
+  const light = '{name: weight, value: "50"}'
+  if (i % 4 === 0) {
+    return (
+      one('a', 'CNAME', `a${last}.app.${ZONE}`, heavy) + one('b', 'CNAME', `b.app.${ZONE}`, light)
+    )
+  }
+  const european = '{name: geo-code, value: "GEO-EU"}'
+  const usual = '{name: geo-code, value: "*"}'
+  return (
+    one('a', 'A', `192.0.2.${last}`, `${heavy}, ${european}`) +
+    one('b', 'A', `198.51.100.${i}`, `${light}, ${european}`) +
+    one('c', 'A', `203.0.113.${last}`, usual)
+  )
+}
+
 const tools = needs('dig', 'dnssec-verify', 'ldns-verify-zone', 'kzonecheck', ...PEERS)
-t.test(`BIND, Knot and NSD follow a file that we sign, through ${EDITS} edits`, tools, (t) => {
-  return follow(t, fileSource())
-})
+for (const [what, source] of [
+  ['a file', fileSource()],
+  ['steered records', recordSource()],
+] as const) {
+  t.test(`BIND, Knot and NSD follow ${what} that we sign, through ${EDITS} edits`, tools, (t) =>
+    follow(t, source),
+  )
+}
 
 async function follow(t: Test, source: Source): Promise<void> {
   const port = await freePort()
