@@ -82,8 +82,10 @@ async function measure({ server, port }, shape, duration) {
   const { form, rcode } = SHAPES[shape]
   const file = join(directory, shape)
   const target = { port, file, form, rcode, clients, outstanding, generator: 'batch' }
+  if (server.failure !== undefined) throw new Error(server.failure)
   const before = cpuUs(server.pid)
   const { completed, qps } = await saturate(target, duration)
+  if (server.failure !== undefined) throw new Error(server.failure)
   const after = cpuUs(server.pid)
   if (completed === 0) throw new Error(`${server.name} answered no query`)
   const us = (after.user - before.user) / completed

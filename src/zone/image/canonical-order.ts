@@ -60,10 +60,15 @@ export class CanonicalOrder {
   compare(words: Uint32Array, bytes: Uint8Array, node: number): number {
     const at = (node + NODE_NAME) * 4
     const end = at + (words[node + NODE_KEY]! & 0xffff)
+    const labels = this.#labels
+    // Most names have one label below the apex, as do all NSEC3 records.
+    if (labels > 0 && at + bytes[at]! + 1 === end) {
+      const order = this.#compareLabels(this.#starts[labels - 1]!, bytes, at)
+      return order === 0 ? labels - 1 : order
+    }
     const others = this.#otherStarts
     let otherLabels = 0
     for (let i = at; i < end; i += bytes[i]! + 1) others[otherLabels++] = i
-    const labels = this.#labels
     for (let i = labels - 1, k = otherLabels - 1; i >= 0 && k >= 0; i--, k--) {
       const order = this.#compareLabels(this.#starts[i]!, bytes, others[k]!)
       if (order !== 0) return order
