@@ -47,7 +47,7 @@ function signing(next, { isClaimed }) {
   const settings = { zones: [ZONE], linked: [ZONE], policy: DEFAULT_SIGNING }
   const zones = new SigningZones(settings, {}, () => {})
   if (isClaimed) zones.of(ZONE).claim()
-  zones.setKeys(ZONE, keys)
+  zones.useKeys([{ zone: ZONE, keys }])
   const slots = new CounterSlots()
   slots.length = DNSSEC_COUNTS
   const budget = new SignatureBudget({ total: 60_000, perNetwork: 60_000 })

@@ -23,7 +23,7 @@ export class KeyFiles implements ServedKeys {
   #pairs: readonly KeyPair[] = []
   readonly #found = new Map<string, ZoneKeys | undefined>()
 
-  /** `zones`: the keys must be able to sign one of these. */
+  /** `zones`: the keys must be able to sign one of these, or a zone below them. */
   constructor(files: readonly NamedKey[], zones: readonly Uint8Array[]) {
     this.#files = files
     this.#zones = zones
@@ -88,7 +88,8 @@ export class KeyFiles implements ServedKeys {
     const { zone, tag, algorithm } = pair
     const name = `key ${printName(zone)} ${printAlgorithm(algorithm)} ${tag}`
     const zones = this.#zones.map((one) => printName(one)).join(', ')
-    if (!this.#zones.some((one) => isSubdomain(one, zone))) {
+    const isRelated = (one: Uint8Array): boolean => isSubdomain(one, zone) || isSubdomain(zone, one)
+    if (!this.#zones.some(isRelated)) {
       const fix = `make a key for the zone, such as sextant keys generate ${zones}`
       throw new InputError(position, `${name} cannot sign ${zones}: it is of another zone; ${fix}`)
     }

@@ -1,4 +1,5 @@
 import type { InputError } from '../../base/errors.ts'
+import type { ProblemGroup } from '../../base/telemetry/problems.ts'
 import type { KeySource } from '../../signing/zone-keys.ts'
 
 /** Receives what works, but probably not as intended. */
@@ -11,6 +12,10 @@ export interface ServedKeys extends KeySource {
   /** Loads the keys. Rejects with InputError if a zone could not be signed. */
   start(warn: KeyWarning): void | Promise<void>
   stop(): void | Promise<void>
+  /** What is wrong now. */
+  problems?(): readonly ProblemGroup[]
+  /** The next step of each zone, for the ready page. */
+  note?(): string
   /** For `sextant check`: reads the keys, and changes nothing. Resolves to their number. Rejects with InputError. */
   check(warn: KeyWarning): number | Promise<number>
 }

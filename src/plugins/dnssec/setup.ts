@@ -8,7 +8,6 @@ import type { CheckHook, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import { ZONE_SIGNING } from '../../signing/registry.ts'
-import type { ZoneKeys } from '../../signing/zone-keys.ts'
 import { Dnssec } from './dnssec.ts'
 import { openKeys } from './open-keys.ts'
 import { type DnssecOptions, scanOptions } from './options.ts'
@@ -16,7 +15,7 @@ import { ReplySigning } from './reply-signing.ts'
 import { DNSSEC_COUNTS, DnssecCount, ResponseSigner } from './response-signer.ts'
 import type { ServedKeys } from './served-keys.ts'
 import { type BudgetMemory, createBudgetMemory, SignatureBudget } from './signature-budget.ts'
-import { SigningZones } from './signing-zones.ts'
+import { type KeysOfZone, SigningZones } from './signing-zones.ts'
 
 /** The root zone in wire form. */
 const ROOT_OCTETS = 1
@@ -26,7 +25,7 @@ const TTL_SECONDS_MAX = 86_400
 /** What the data threads need to sign. */
 interface ThreadState {
   readonly budget: BudgetMemory
-  readonly keys: readonly { readonly zone: Uint8Array; readonly keys: ZoneKeys | undefined }[]
+  readonly keys: readonly KeysOfZone[]
 }
 
 /** `dnssec [ZONES...] { … }`: signs zones, in their images or on demand. */
@@ -71,10 +70,10 @@ function serveKeys(
 ): DirectivePart {
   const apply = (state: ThreadState): void => {
     budget.use(state.budget)
-    for (const { zone, keys } of state.keys) signing.setKeys(zone, keys)
+    signing.useKeys(state.keys)
   }
   const broadcast: Broadcast<ThreadState> = c.broadcast(apply)
-  let stop: () => void = () => {}
+  const stops: (() => void)[] = []
   const start = async (): Promise<void> => {
     const memory = createBudgetMemory((secret) => randomFillSync(secret))
     for (const { apex, isClaimed } of signing.served()) if (!isClaimed) keys.manage(apex)
@@ -89,12 +88,14 @@ function serveKeys(
       }
     }
     publish()
-    stop = keys.subscribe(publish)
+    stops.push(keys.subscribe(publish), signing.onClaims(publish))
   }
   return {
     start,
+    problems: () => keys.problems?.() ?? [],
+    note: () => keys.note?.() ?? '',
     stop: async () => {
-      stop()
+      for (const stop of stops.splice(0)) stop()
       await keys.stop()
     },
   }

@@ -12,11 +12,17 @@ export interface LinkedZone {
   readonly isClaimed: boolean
   readonly isCompact: boolean
   /** Undefined until they are loaded. */
-  keys: ZoneKeys | undefined
+  readonly keys: ZoneKeys | undefined
   /** A different number for other keys. */
-  generation: number
+  readonly generation: number
   /** SOA rdata for replies of sources that have none; undefined = not needed yet. */
   soa: Uint8Array | undefined
+}
+
+/** The keys of a zone; undefined = it has none. */
+export interface KeysOfZone {
+  readonly zone: Uint8Array
+  readonly keys: ZoneKeys | undefined
 }
 
 interface SigningSettings {
@@ -33,12 +39,14 @@ export class SigningZones implements ZoneSigning {
   readonly #keys: KeySource
   readonly #claimed = new Map<string, Uint8Array>()
   readonly #onClaim: (zone: Uint8Array) => void
+  #onClaims: (() => void) | undefined = undefined
+  #isNotifying = false
   #generation = 0
-  /** Undefined: a source has claimed a zone since they were listed. */
+  /** Undefined: a source has claimed a zone, or keys have changed, since they were listed. */
   #all: LinkedZone[] | undefined = undefined
   /** No zone is served by the link. */
   #isIdle = false
-  #previous = new Map<string, LinkedZone>()
+  #keysOf = new Map<string, Pick<LinkedZone, 'keys' | 'generation'>>()
   #set = new ZoneSet([])
 
   constructor(settings: SigningSettings, keys: KeySource, onClaim: (zone: Uint8Array) => void) {
@@ -73,12 +81,29 @@ export class SigningZones implements ZoneSigning {
     return zone.isClaimed && !zone.isCompact ? undefined : zone
   }
 
-  /** `zone`: one of `served`. */
-  setKeys(zone: Uint8Array, keys: ZoneKeys | undefined): void {
-    const found = this.#list()[this.#set.indexOf(zone)]
-    if (found === undefined) return
-    found.keys = keys
-    found.generation = ++this.#generation
+  /**
+   * Calls `listener` after sources claimed zones whose proofs the link signs, once for all that they claim at one time,
+   * until the returned function is called.
+   */
+  onClaims(listener: () => void): () => void {
+    this.#onClaims = listener
+    return () => {
+      this.#onClaims = undefined
+    }
+  }
+
+  /** Replaces the keys of all zones. Zones with the same keys as before keep their signatures. */
+  useKeys(all: readonly KeysOfZone[]): void {
+    const before = this.#keysOf
+    this.#keysOf = new Map()
+    for (const { zone, keys } of all) {
+      const key = keyOf(zone)
+      const old = before.get(key)
+      const isSame = old !== undefined && areEqual(old.keys, keys)
+      const generation = isSame ? old.generation : ++this.#generation
+      this.#keysOf.set(key, { keys, generation })
+    }
+    this.#all = undefined
   }
 
   #claim(zone: Uint8Array): void {
@@ -87,6 +112,12 @@ export class SigningZones implements ZoneSigning {
     this.#claimed.set(key, zone)
     this.#all = undefined
     this.#onClaim(zone)
+    if (!this.isCompact || this.#onClaims === undefined || this.#isNotifying) return
+    this.#isNotifying = true
+    queueMicrotask(() => {
+      this.#isNotifying = false
+      this.#onClaims?.()
+    })
   }
 
   #list(): LinkedZone[] {
@@ -103,12 +134,11 @@ export class SigningZones implements ZoneSigning {
         labels: countLabels(apex),
         isClaimed: this.#claimed.has(key),
         isCompact: this.isCompact,
-        keys: this.#previous.get(key)?.keys,
-        generation: this.#previous.get(key)?.generation ?? 0,
+        keys: this.#keysOf.get(key)?.keys,
+        generation: this.#keysOf.get(key)?.generation ?? 0,
         soa: undefined,
       })
     }
-    this.#previous = zones
     this.#all = [...zones.values()]
     this.#set = new ZoneSet(this.#all.map(({ apex }) => apex))
     this.#isIdle = !this.isCompact && this.#all.every(({ isClaimed }) => isClaimed)
@@ -118,4 +148,16 @@ export class SigningZones implements ZoneSigning {
 
 function keyOf(zone: Uint8Array): string {
   return Buffer.from(zone).toString('latin1')
+}
+
+/** True if the same keys sign the same. */
+function areEqual(a: ZoneKeys | undefined, b: ZoneKeys | undefined): boolean {
+  return a !== undefined && b !== undefined && print(a) === print(b)
+}
+
+function print({ zoneSigners, keySigners }: ZoneKeys): string {
+  const texts = [zoneSigners, keySigners].map((keys) => {
+    return keys.map(({ dnskey }) => Buffer.from(dnskey).toString('base64')).join()
+  })
+  return texts.join(' ')
 }

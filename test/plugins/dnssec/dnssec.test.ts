@@ -394,6 +394,28 @@ t.test('zones that a source signs', async (t) => {
   }
 })
 
+t.test('a zone that a source finds while the server runs', async (t) => {
+  const key = await writeKey(temporaryDirectory(t), 'example.org.')
+  const corefile = `dnssec . {\n key file ${key.path}\n denial compact\n}`
+  const c = new SetUp(dnssec, corefile)
+  t.teardown(() => c.stop())
+  await c.start()
+  const handler = c.handler(source({ authority: [SOA], rcode: Rcode.NXDOMAIN }))
+  const follower = followerOf(c, dnssec, corefile)
+  const followerHandler = follower.handler(source({ authority: [SOA], rcode: Rcode.NXDOMAIN }))
+  const question = { name: 'nope.example.org.' }
+  t.equal(ask(handler, question).status, Rcode.SERVFAIL, 'the root has no key')
+  for (const one of [c, follower]) {
+    one.block.shared.find(ZONE_SIGNING)!.of(wire('example.org.'))!.claim()
+    one.block.shared.find(ZONE_SIGNING)!.of(wire('example.org.'))!.claim()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  for (const one of [handler, followerHandler]) {
+    const lines = printSigned(ask(one, question).response, [key.key])
+    t.match(lines, [/SOA 300 unsigned/, /NSEC 60 .* NXNAME$/])
+  }
+})
+
 t.test('data threads get the keys', async (t) => {
   const key = await writeKey(temporaryDirectory(t), 'example.org.')
   const c = await start(t, [key])
