@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -15,7 +15,7 @@ import { startValidator } from './validator.ts'
 
 // Long: it starts servers, and delv for each question.
 
-/* Answers that are signed on demand, with a key of BIND, validated by delv and by Unbound. */
+/* Answers that are signed on demand, with a key of BIND or of our own, validated by delv and by Unbound. */
 
 const start = promisify(execFile)
 
@@ -112,12 +112,6 @@ const tools = needs('dig', 'delv', 'unbound', 'dnssec-keygen', 'dnssec-signzone'
 for (const [name, questions] of Object.entries(QUESTIONS)) {
   t.test(`delv and Unbound validate answers of ${name}`, tools, async (t) => {
     const directory = temporaryDirectory(t)
-    const generate = ['-q', '-K', directory, '-a', 'ECDSAP256SHA256', '-f', 'KSK', 's.example']
-    const { stdout } = await start('dnssec-keygen', generate)
-    const base = join(directory, stdout.trim())
-    const key = readFileSync(`${base}.key`, 'latin1')
-      .split('\n')
-      .find((line) => line.includes('DNSKEY'))!
     const child = await signZone(join(directory, 'child'), {
       algorithm: 'ECDSAP256SHA256',
       zone: 'secure.s.example',
@@ -126,7 +120,9 @@ for (const [name, questions] of Object.entries(QUESTIONS)) {
     const block = (zone: string, lines: string): string => {
       return `${zone}:{PORT} {\n  bind 127.0.0.1\n  any\n  loadbalance\n${lines}}\n`
     }
-    const dnssec = `  dnssec {\n    key file ${base}\n    denial compact\n  }\n`
+    const keys = join(directory, 'keys')
+    const line = name === 'file' ? `key file ${await generateKey(keys)}` : `keys ${keys}`
+    const dnssec = `  dnssec {\n    ${line}\n    denial compact\n  }\n`
     const { port } = await startServer(t, {
       corefile:
         block('s.example', dnssec + (name === 'file' ? '  file zone\n' : SOURCES)) +
@@ -134,6 +130,7 @@ for (const [name, questions] of Object.entries(QUESTIONS)) {
         block('insecure.s.example', '  file insecure\n'),
       files: { zone: ZONE + child.ds, secure: child.text, insecure: CHILD },
     })
+    const key = findKey(keys)
     const delv = new Delv(port, directory, key)
     for (const [question, isSecure] of questions) {
       await delv.expect(t, question, 'NOERROR', isSecure)
@@ -161,6 +158,21 @@ for (const [name, questions] of Object.entries(QUESTIONS)) {
     t.equal(plain.status, 'NXDOMAIN', 'a client without DO')
     t.notMatch(plain.text, /RRSIG|NSEC/)
   })
+}
+
+/** Makes a key with BIND; returns the path of its files. */
+async function generateKey(directory: string): Promise<string> {
+  mkdirSync(directory)
+  const args = ['-q', '-K', directory, '-a', 'ECDSAP256SHA256', '-f', 'KSK', 's.example']
+  const { stdout } = await start('dnssec-keygen', args)
+  return join(directory, stdout.trim())
+}
+
+/** Returns the DNSKEY record of the only key in a directory. */
+function findKey(directory: string): string {
+  const [file = ''] = readdirSync(directory).filter((name) => name.endsWith('.key'))
+  const lines = readFileSync(join(directory, file), 'latin1').split('\n')
+  return lines.find((line) => line.includes(' DNSKEY '))!
 }
 
 /** Sends a query with DO and CO, which dig does not. */
