@@ -30,7 +30,7 @@ export function isKeySet(type: number): boolean {
 }
 
 /** What a name is in the zone. */
-export interface NameKind {
+export interface OwnerKind {
   /** Below a zone cut or a DNAME, or an owner of NSEC3 only: nothing of it is signed or proved. */
   readonly isOutside: boolean
   readonly isCut: boolean
@@ -43,7 +43,7 @@ export interface NameKind {
   readonly isDeclared: boolean
 }
 
-const NOTHING: NameKind = {
+const NOTHING: OwnerKind = {
   isOutside: true,
   isCut: false,
   isApex: false,
@@ -53,7 +53,7 @@ const NOTHING: NameKind = {
 }
 
 /** Returns what the name with this body is in the zone. */
-export function kindOf(view: ZoneView, owner: Uint8Array, body: number): NameKind {
+export function kindOf(view: ZoneView, owner: Uint8Array, body: number): OwnerKind {
   const flags = view.flags(body)
   if (body === 0 || (flags & FLAG_HASHED) !== 0 || view.isHidden(owner)) return NOTHING
   const isCut = (flags & FLAG_CUT) !== 0
@@ -73,7 +73,7 @@ export function kindOf(view: ZoneView, owner: Uint8Array, body: number): NameKin
 }
 
 /** True if something at the name is signed, apart from the proofs of absence. */
-export function isSignedSet(type: number, { isCut }: NameKind): boolean {
+export function isSignedSet(type: number, { isCut }: OwnerKind): boolean {
   return !isCut || type === RRType.DS
 }
 

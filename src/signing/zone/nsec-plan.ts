@@ -2,7 +2,7 @@ import { composeNsec } from '../../dns/dnssec/denial-rdata.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { keyOwner, placeAfter } from './canonical-key.ts'
 import { type DenialPlan, EditedChain, isInChain, sortedKeys } from './denial-plan.ts'
-import { kindOf, type NameKind, typeLists } from './name-types.ts'
+import { kindOf, type OwnerKind, typeLists } from './name-types.ts'
 import type { SetData } from './set-answers.ts'
 import type { ZoneView } from './zone-view.ts'
 
@@ -10,7 +10,7 @@ import type { ZoneView } from './zone-view.ts'
 const SLICE_NAMES = 256
 
 /** True if a name has an NSEC record (RFC 4035 section 2.3). A name that exists without records needs one, too. */
-function hasNsec({ isOutside, sets, isDeclared }: NameKind): boolean {
+function hasNsec({ isOutside, sets, isDeclared }: OwnerKind): boolean {
   return !isOutside && (sets.length > 0 || isDeclared)
 }
 
@@ -71,7 +71,7 @@ function plan(
   }
 }
 
-function nsecOf(kind: NameKind, next: Uint8Array, ttlSeconds: number): SetData {
+function nsecOf(kind: OwnerKind, next: Uint8Array, ttlSeconds: number): SetData {
   const { types, missing } = typeLists(kind.sets)
   const all = [...types, RRType.RRSIG, RRType.NSEC]
   const rdata = missing.map((lacking) =>

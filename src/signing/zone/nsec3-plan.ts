@@ -3,7 +3,7 @@ import { Nsec3Hasher } from '../../dns/dnssec/nsec3.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { keyOwner, ownerKey, parentKey, placeAfter } from './canonical-key.ts'
 import { type DenialPlan, EditedChain, isInChain, sortedKeys, sortKeys } from './denial-plan.ts'
-import { kindOf, type NameKind, typeLists } from './name-types.ts'
+import { kindOf, type OwnerKind, typeLists } from './name-types.ts'
 import type { SetData } from './set-answers.ts'
 import type { ZoneView } from './zone-view.ts'
 
@@ -30,7 +30,7 @@ class HashedKeys {
 }
 
 /** True if a name has an NSEC3 record (RFC 5155 section 7.1). */
-function hasNsec3(kind: NameKind, isOptOut: boolean): boolean {
+function hasNsec3(kind: OwnerKind, isOptOut: boolean): boolean {
   const { isOutside, isCut, sets, isEmptyNonTerminal, isDeclared } = kind
   if (isOutside) return false
   if (isOptOut && isCut) return sets.some(({ type }) => type === RRType.DS)

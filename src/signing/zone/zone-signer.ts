@@ -223,7 +223,7 @@ export class ZoneSigner {
     }
   }
 
-  /** Notes what must be signed at once after a change of keys: all, if signatures are of a key that is not published. */
+  /** Notes what must be signed at once after a change of keys: all, if a key is removed that has signatures. */
   #noteKeys({ dnskeys }: ZoneKeys): void {
     const before = this.#signedKeys
     const used = this.#isComplete
