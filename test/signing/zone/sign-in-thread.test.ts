@@ -1,0 +1,34 @@
+import t from 'tap'
+import { verifySet } from '../../../src/dns/dnssec/rrsig.ts'
+import { RRType } from '../../../src/dns/iana/types.ts'
+import { signInThread } from '../../../src/signing/zone/sign-in-thread.ts'
+import { wire } from '../../support/zone-text.ts'
+import { APEX, KSK, ZSK } from './signing-stage.ts'
+
+const TIMES = { inceptionSeconds: 1_700_000_000, expirationSeconds: 2_900_000_000 }
+
+t.test('a thread makes the signatures of several calls, in order', async (t) => {
+  const requests = [KSK, ZSK].flatMap((key) =>
+    [1, 2, 3].map((count) => ({
+      key,
+      times: TIMES,
+      set: {
+        owner: wire(`n${count}.example.`),
+        type: RRType.TXT,
+        ttlSeconds: 2 ** 31 - 1,
+        rdata: Array.from({ length: count }, (_, i) => new Uint8Array(1 + i * 200).fill(i)),
+      },
+    })),
+  )
+  const calls = await Promise.all([
+    signInThread(APEX, requests),
+    signInThread(APEX, []),
+    signInThread(APEX, requests.toReversed()),
+  ])
+  t.equal(calls[1].length, 0)
+  for (const signatures of [calls[0], calls[2].toReversed()]) {
+    for (const [i, { key, set }] of requests.entries()) {
+      t.ok(verifySet(set, signatures[i]!, key.dnskey))
+    }
+  }
+})
