@@ -145,7 +145,7 @@ export const RRSET_WORDS = 2
 export const RRSET_STEERING_COUNT = 3
 /**
  * Offset table of sets larger than TABLE_FREE_RDATA_MAX: for rdata k, octets from the start of the
- * packed rdata. The encoded steering and the packed rdata follow.
+ * packed rdata. The encoded steering, or in an RRSIG RRset its signature directory, and the packed rdata follow.
  */
 export const RRSET_REST = 4
 /** Largest set without an offset table: readers find rdata k by stepping over the k before it. */
