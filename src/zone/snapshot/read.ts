@@ -64,12 +64,12 @@ export function* readInSlices(
   }
 }
 
-/** Validates the arena and makes an image of it, which is not signed; see `restoreArena`. */
+/** Validates the arena and makes an image of it; see `restoreArena`. */
 export function restoreSnapshot(
   read: ReadSnapshot,
   checkSteering: SteeringCheck,
 ): WrittenArena | RefusedSnapshot {
-  return runWhole(restoreInSlices(read, { checkSteering, mayBeSigned: false }))
+  return runWhole(restoreInSlices(read, { checkSteering, mayBeSigned: true }))
 }
 
 /** As `restoreSnapshot`; pauses now and then. */
