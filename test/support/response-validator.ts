@@ -1,5 +1,11 @@
 import { keyTag } from '../../src/dns/dnssec/key-tag.ts'
-import { coveredType, tagOf, verifySet } from '../../src/dns/dnssec/rrsig.ts'
+import {
+  coveredType,
+  expirationOf,
+  inceptionOf,
+  tagOf,
+  verifySet,
+} from '../../src/dns/dnssec/rrsig.ts'
 import { Rcode } from '../../src/dns/iana/rcodes.ts'
 import { printType, RRType } from '../../src/dns/iana/types.ts'
 import type { Response } from '../../src/dns/message/response.ts'
@@ -19,6 +25,14 @@ import { printRdata } from '../../src/dns/rdata/index.ts'
  * Validates the answers of one zone as a resolver does (RFC 4035 section 5), without a cache. Zones have NSEC.
  */
 
+interface ValidatedZone {
+  readonly apex: Uint8Array
+  /** DNSKEY rdata. */
+  readonly dnskeys: readonly Uint8Array[]
+  /** Since the Unix epoch. */
+  readonly nowSeconds: number
+}
+
 interface AnsweredSet {
   readonly section: Section
   readonly owner: Uint8Array
@@ -35,19 +49,18 @@ interface Nsec {
   readonly types: ReadonlySet<string>
 }
 
-/** Returns why a validator rejects a response to a query with DO; empty = it accepts it. `dnskeys`: DNSKEY rdata. */
+/** Returns why a validator rejects a response to a query with DO; empty = it accepts it. */
 export function faultsOf(
   response: Response,
   question: { readonly name: Uint8Array; readonly type: number },
-  apex: Uint8Array,
-  dnskeys: readonly Uint8Array[],
+  { apex, dnskeys, nowSeconds }: ValidatedZone,
 ): string[] {
   const sets = setsOf(response)
   const faults: string[] = []
   const expanded: Uint8Array[] = []
   for (const set of sets) {
     if (set.section === Section.Additional && set.signatures.length === 0) continue
-    faults.push(...faultsOfSet(set, dnskeys))
+    faults.push(...faultsOfSet(set, dnskeys, nowSeconds))
     const labels = set.signatures[0]?.[3] ?? 0
     const isExpanded = labels < labelOffsets(set.owner).length - (isWildcard(set.owner) ? 1 : 0)
     if (set.section === Section.Answer && isExpanded) expanded.push(set.owner)
@@ -102,11 +115,17 @@ function nameAt(bytes: Uint8Array, offset: number): Uint8Array {
 }
 
 /** All signatures must be valid, and not one of them only: others are superfluous. */
-function faultsOfSet(set: AnsweredSet, dnskeys: readonly Uint8Array[]): string[] {
+function faultsOfSet(
+  set: AnsweredSet,
+  dnskeys: readonly Uint8Array[],
+  nowSeconds: number,
+): string[] {
   const what = `${printName(set.owner)} ${printType(set.type)}`
   if (set.signatures.length === 0) return [`${what} has no signature`]
   return set.signatures.flatMap((rrsig) => {
     const key = dnskeys.find((dnskey) => keyTag(dnskey) === tagOf(rrsig))
+    const isTimely = inceptionOf(rrsig) <= nowSeconds && nowSeconds < expirationOf(rrsig)
+    if (!isTimely) return [`the signature of ${what} is not valid now`]
     if (key === undefined) return [`${what} is signed by a key that is not published`]
     return isRight(set, rrsig, key) ? [] : [`${what} has a wrong signature`]
   })

@@ -218,7 +218,9 @@ export class SignedStage {
   faultsOf(name: Uint8Array, type: number, from: string): string[] {
     const { query, response } = this.ask(name, type, from)
     const dnskeys = readRRset(this.image.reader(), APEX, RRType.DNSKEY)?.rdata ?? []
-    return faultsOf(response, { name: query.qname.slice(0, name.length), type }, APEX, dnskeys)
+    const nowSeconds = Math.floor(this.clock.now() / 1000)
+    const question = { name: query.qname.slice(0, name.length), type }
+    return faultsOf(response, question, { apex: APEX, dnskeys, nowSeconds })
   }
 
   ask(name: Uint8Array, type: number, from: string = CLIENTS.nowhere) {
