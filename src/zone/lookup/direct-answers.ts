@@ -172,10 +172,18 @@ export class DirectAnswers {
     direct.aliasTtlSeconds[i] = ttlSeconds
     direct.aliasCount = i + 1
     direct.bytes = reader.bytes
-    direct.view = reader.view
-    direct.aliasSignatures[i] = query.dnssecOk
-      ? addSignatures(reader, direct.answerSignatures, body, RRType.CNAME, answer)
-      : 0
+    direct.aliasSignatures[i] = 0
+    if (query.dnssecOk) {
+      const { answerSignatures } = direct
+      direct.view = reader.view
+      direct.aliasSignatures[i] = addSignatures(
+        reader,
+        answerSignatures,
+        body,
+        RRType.CNAME,
+        answer,
+      )
+    }
     this.#targets ??= new TargetCache()
     const target = this.#targets.find(reader, offset + 2, i)
     if (target === undefined) return undefined
