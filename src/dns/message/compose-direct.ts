@@ -2,7 +2,7 @@ import * as packets from '../../base/packet-memory.ts'
 import { putOctets } from '../../base/packet-memory.ts'
 import * as types from '../iana/types.ts'
 import { countCommonLabels, equalSuffixes, type HashedName } from '../name/hashed-name.ts'
-import { ALIASES_MAX, type DirectAnswer, type Signatures } from './direct-answer.ts'
+import { ALIASES_MAX, type DirectAnswer, type SectionSignatures } from './direct-answer.ts'
 import * as parsing from './parse-query.ts'
 import type { Query } from './query.ts'
 import * as sections from './section.ts'
@@ -107,7 +107,7 @@ function composeAliases(
 /** Writes the next `count` signatures of a section for the RRset of `owner`. */
 function composeSignatures(
   direct: DirectAnswer,
-  signatures: Signatures,
+  signatures: SectionSignatures,
   count: number,
   owner: number,
   ttlSeconds: number,

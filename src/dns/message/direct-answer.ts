@@ -19,7 +19,7 @@ const NO_VIEW = new DataView(new ArrayBuffer(0))
 const NO_NAME = new NameBuffer()
 
 /** Offsets of the signatures in one section, in the order of the RRsets that they sign. */
-export class Signatures {
+export class SectionSignatures {
   count = 0
   offset: Uint32Array = new Uint32Array(SIGNATURE_COUNT_START)
 
@@ -61,7 +61,7 @@ export class DirectAnswer {
   /** How many signatures each has. */
   readonly aliasSignatures: Uint16Array = new Uint16Array(ALIASES_MAX)
   /** Of the CNAMEs; then of the set, or of a SOA that is the answer. */
-  readonly answerSignatures: Signatures = new Signatures()
+  readonly answerSignatures: SectionSignatures = new SectionSignatures()
 
   setCount = 0
   setTtlSeconds = 0
@@ -99,7 +99,7 @@ export class DirectAnswer {
   proofLabel = 0
   readonly proofSignatures: Uint16Array = new Uint16Array(PROOFS_MAX)
   /** Of a SOA in the authority section, then of the proofs. */
-  readonly authoritySignatures: Signatures = new Signatures()
+  readonly authoritySignatures: SectionSignatures = new SectionSignatures()
 
   clear(): void {
     this.count = 0

@@ -1,4 +1,4 @@
-import type { DirectAnswer, Signatures } from './direct-answer.ts'
+import type { DirectAnswer, SectionSignatures } from './direct-answer.ts'
 import type { Query } from './query.ts'
 import { Section } from './section.ts'
 
@@ -58,7 +58,7 @@ function proofOctets(query: Query, direct: DirectAnswer): number {
 /** The octets of signatures with owners of `owner` octets. */
 function signatureOctets(
   direct: DirectAnswer,
-  { offset }: Signatures,
+  { offset }: SectionSignatures,
   from: number,
   end: number,
   owner: number,

@@ -1,6 +1,6 @@
 import { RRClass } from '../iana/classes.ts'
 import { RRType } from '../iana/types.ts'
-import { DirectAnswer, type Signatures } from './direct-answer.ts'
+import { DirectAnswer, type SectionSignatures } from './direct-answer.ts'
 import type { Query } from './query.ts'
 import { Section } from './section.ts'
 
@@ -33,7 +33,7 @@ class Expansion {
   readonly #section: Section
   #direct = NO_ANSWER
   #response: RecordSink = NO_RECORDS
-  #signatures: Signatures = NO_ANSWER.answerSignatures
+  #signatures: SectionSignatures = NO_ANSWER.answerSignatures
   #nextSignature = 0
   // The owner of the next records.
   owner: Uint8Array = NO_ANSWER.bytes

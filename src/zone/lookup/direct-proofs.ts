@@ -18,8 +18,9 @@ const ASTERISK = 0x2a
 const FIRST_ANSWER = 0
 
 /**
- * Adds proofs of absence to direct answers, as `DenialProofs` does to others. `name` is the qname, and `encloser` is the
- * label of its closest encloser. Methods return false if the proof is rare: with opt-out, or of a chain with errors.
+ * Adds proofs of absence to direct answers, as `DenialProofs` does to others. `name` is the qname, and `encloser` is
+ * the label of its closest encloser. Methods return false if the proof is rare: with opt-out, or of a chain with
+ * errors.
  */
 export class DirectProofs {
   readonly #reader: ZoneReader

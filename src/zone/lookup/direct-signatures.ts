@@ -1,5 +1,5 @@
 import * as types from '../../dns/iana/types.ts'
-import type { Signatures } from '../../dns/message/direct-answer.ts'
+import type { SectionSignatures } from '../../dns/message/direct-answer.ts'
 import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import * as directory from '../image/signature-directory.ts'
@@ -15,7 +15,7 @@ const { findSignedType, signatureOf, signaturesPerAnswer } = directory
  */
 export function addSignatures(
   reader: ZoneReader,
-  signatures: Signatures,
+  signatures: SectionSignatures,
   body: number,
   type: number,
   answer: number,
@@ -40,7 +40,7 @@ export function addSignatures(
 /** The same for an RRSIG RRset with a directory. */
 function addListed(
   reader: ZoneReader,
-  signatures: Signatures,
+  signatures: SectionSignatures,
   rrset: number,
   type: number,
   answer: number,
