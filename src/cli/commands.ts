@@ -124,7 +124,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'keys',
-    help: 'list, make, import and export the DNSSEC keys of a zone, and print its DS',
+    help: 'list, make, import, export, roll and retire DNSSEC keys, and print the DS of a zone',
     args: async () => (await import('./keys-args.ts')).KEYS,
     run: async (rest, output) => (await import('./keys.ts')).runKeys(rest, output),
   },

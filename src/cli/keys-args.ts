@@ -32,6 +32,10 @@ export interface KeysArgs {
   readonly to: string | undefined
   readonly digest: DigestType
   readonly parent: HostPort | undefined
+  /** The parent has the DS that are wanted. */
+  readonly isPublished: boolean
+  /** Whether the parent should have a DS. */
+  readonly delegation: 'signed' | 'unsigned' | undefined
 }
 
 export const KEYS: CommandArgs = {
@@ -40,7 +44,9 @@ export const KEYS: CommandArgs = {
     keys generate ZONE [--ksk|--zsk|--csk] [--algorithm NAME] [--bits N] [-keys DIR]
     keys import ZONE FILE [--ksk|--zsk|--csk] [--algorithm NAME] [--public] [-keys DIR]
     keys export ZONE KEY [--pem|--public] [--to DIR] [-keys DIR]
-    keys ds ZONE [--digest NAME] [-parent ADDR] [-keys DIR] [-o FORMAT]
+    keys roll ZONE --ksk|--zsk|--csk|--algorithm NAME|--delegation unsigned|signed [-keys DIR]
+    keys ds ZONE [--digest NAME] [-parent ADDR] [--published] [-keys DIR] [-o FORMAT]
+    keys retire ZONE KEY [-keys DIR]
   `,
   flags: [
     ...flagsOf(`
@@ -49,16 +55,18 @@ export const KEYS: CommandArgs = {
     FILE | | a file of a key pair in BIND's format, or a private key in BIND's format or PEM
     -keys DIR | (the directory that the Corefile names) | the directory of the keys
     -conf FILE | (./Corefile) | the Corefile; stdin = read it from standard input
-    --csk | | the key signs all records (default)
-    --ksk | | the key signs the key records
-    --zsk | | the key signs all other records
+    --csk | | make or roll a key that signs all records (default)
+    --ksk | | make or roll a key that signs the key records
+    --zsk | | make or roll a key that signs all other records
     --algorithm NAME | ECDSAP256SHA256 | algorithm of the key, one of ${SIGNING_NAMES.join(', ')}; of an imported file only if the file does not say it
     --bits N | 2048 | length of an RSA key: 2048, 3072 or 4096
     --public | | only the public key; imported, it is the key of another provider, who signs the zone too
     --pem | | print the private key as PKCS #8 in PEM instead of BIND's format
     --to DIR | (standard output) | write the files of the key into DIR
+    --delegation unsigned|signed | | ask the parent by CDS to remove all DS, or to have them again
     --digest NAME | SHA-256 | digest of the DS: SHA-256 or SHA-384
     -parent ADDR | | ask this nameserver of the parent zone which DS it has now: IP or IP:PORT
+    --published | | note that the parent has exactly these DS, for a server that does not ask the parent
   `),
     ...FORMAT_FLAG,
   ],
@@ -81,7 +89,9 @@ const ACTIONS = {
   generate: { words: ['ZONE'], flags: [...ROLES, 'algorithm', 'bits', 'o'] },
   import: { words: ['ZONE', 'FILE'], flags: [...ROLES, 'algorithm', 'public', 'o'] },
   export: { words: ['ZONE', 'KEY'], flags: ['pem', 'public', 'to'] },
-  ds: { words: ['ZONE'], flags: ['digest', 'parent', 'o'] },
+  roll: { words: ['ZONE'], flags: [...ROLES, 'algorithm', 'delegation'] },
+  ds: { words: ['ZONE'], flags: ['digest', 'parent', 'published', 'o'] },
+  retire: { words: ['ZONE', 'KEY'], flags: [] },
 } as const
 type Action = keyof typeof ACTIONS
 const PLACE_FLAGS: readonly string[] = ['keys', 'conf']
@@ -116,6 +126,8 @@ export function scanKeysArgs([first = '', ...argv]: readonly string[]): KeysArgs
     to: given.get('to') || undefined,
     digest: scanDigest(given.get('digest') ?? 'SHA-256'),
     parent: scanParent(given.get('parent')),
+    isPublished: isOn(flags, 'published'),
+    delegation: scanDelegation(given.get('delegation')),
   }
 }
 
@@ -169,6 +181,11 @@ function scanBits(text: string | undefined): number | undefined {
 function scanDigest(text: string): DigestType {
   const digest = DIGESTS.get(text.toUpperCase())
   return digest ?? refuse(`--digest must be SHA-256 or SHA-384, not ${JSON.stringify(text)}`)
+}
+
+function scanDelegation(text: string | undefined): KeysArgs['delegation'] {
+  if (text === undefined || text === 'signed' || text === 'unsigned') return text
+  return refuse(`--delegation must be signed or unsigned, not ${JSON.stringify(text)}`)
 }
 
 function scanParent(text: string | undefined): HostPort | undefined {

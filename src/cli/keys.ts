@@ -3,16 +3,16 @@ import { systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
 import { systemTimers } from '../base/timers.ts'
 import { Algorithm, printAlgorithm } from '../dns/dnssec/algorithms.ts'
-import { compareNames, equalNames, printName } from '../dns/name/name.ts'
+import { compareNames, equalNames, nameKey, printKey, printName } from '../dns/name/name.ts'
 import { KeyDirectory } from '../signing/keys/key-directory.ts'
 import type { LoadedKeys, StoredKey } from '../signing/keys/key-store.ts'
-import { isKeySigning } from '../signing/keys/public-text.ts'
-import type { KeyRole } from '../signing/rolls/policy.ts'
 import { printData } from './data-format.ts'
 import { type KeysArgs, scanKeysArgs } from './keys-args.ts'
 import { printDs } from './keys-ds.ts'
 import { exportKey, flagsOfRole, importKey } from './keys-files.ts'
 import { directoryOfCorefile } from './keys-place.ts'
+import { notePublishedDs, requestKeyRoll, retireKey } from './keys-requests.ts'
+import { describeKey, type ListedKey, readZoneState, type ZoneRollsState } from './keys-state.ts'
 import type { Output } from './output.ts'
 import { tableOf } from './table.ts'
 import type { Line } from './tones.ts'
@@ -35,10 +35,12 @@ const ACTIONS: Readonly<Record<KeysArgs['action'], RunAction>> = {
     const { keys } = await store.load()
     return exportKey(findKey(args, keys), args, output)
   },
-  ds: async ({ args, store, output }) => {
-    const { keys, faults } = await store.load()
-    for (const fault of faults) output.printError(fault.print())
-    return printDs(keysOf(args.zone, keys), args, output)
+  roll: async ({ args, store, output }) => printText(await requestKeyRoll(args, store), output),
+  ds: showDs,
+  retire: async ({ args, store, output }) => {
+    const { keys } = await store.load()
+    const { id, zone } = findKey(args, keys)
+    return printText(await retireKey(zone, id, store), output)
   },
 }
 
@@ -57,12 +59,34 @@ export async function runKeys(argv: readonly string[], output: Output): Promise<
   }
 }
 
+function printText(text: string, { print }: Output): number {
+  print(text)
+  return 0
+}
+
 async function listKeys(task: KeysTask): Promise<number> {
   const { args, store, output } = task
   const { keys, faults } = await store.load()
-  printKeys(keysOf(args.zone, keys), keys, task)
+  await printKeys(keysOf(args.zone, keys), keys, task)
   for (const fault of faults) output.printError(fault.print())
   return faults.length === 0 ? 0 : 1
+}
+
+async function showDs({ args, store, output }: KeysTask): Promise<number> {
+  const { keys, faults } = await store.load()
+  for (const fault of faults) output.printError(fault.print())
+  const zone = args.zone!
+  if (args.isPublished) return printText(await notePublishedDs(zone, store), output)
+  const { rolls } = await readZoneState(zone, keys, { store, nowSeconds: nowSeconds() })
+  if (rolls?.ds.keys.length === 0) {
+    const message = `the parent should have no DS of ${printName(zone)} now`
+    throw new InputError(undefined, `${message}; sextant keys list shows the next step`)
+  }
+  // The server decides which keys of its own have a DS; keys of other providers have one too.
+  const signers = keysOf(zone, keys).filter(({ id, privateKey }) => {
+    return rolls === undefined || privateKey === undefined || rolls.ds.keys.includes(id)
+  })
+  return printDs(signers, args, output)
 }
 
 async function generateKey(task: KeysTask): Promise<number> {
@@ -97,37 +121,52 @@ function findKey({ zone, subject }: KeysArgs, keys: LoadedKeys['keys']): StoredK
 
 async function printNew(key: StoredKey, task: KeysTask): Promise<number> {
   const { keys } = await task.store.load()
-  printKeys([key], keys, task)
+  await printKeys([key], keys, task)
   return 0
 }
 
-function printKeys(
+function nowSeconds(): number {
+  return Math.floor(systemClock.now() / 1000)
+}
+
+/** Prints `shown`, some of `keys`. */
+async function printKeys(
+  shown: readonly StoredKey[],
   keys: readonly StoredKey[],
-  all: readonly StoredKey[],
-  { args, output }: KeysTask,
-): void {
-  const rows = keys.map((key) => ({
+  { args, store, output }: KeysTask,
+): Promise<void> {
+  const zones = new Map(shown.map((key) => [nameKey(key.zone), key.zone]))
+  const parts = { store, nowSeconds: nowSeconds() }
+  const states = new Map<string, ZoneRollsState>()
+  for (const [name, zone] of zones) states.set(name, await readZoneState(zone, keys, parts))
+  const rows = shown.map((key) => ({
     zone: printName(key.zone),
     id: key.id,
-    role: roleOf(key, all),
     algorithm: printAlgorithm(key.algorithm),
     tag: key.tag,
-    isPrivate: key.privateKey !== undefined,
+    ...describeKey(key, keys, states.get(nameKey(key.zone))!),
   }))
+  const requests = [...states].flatMap(([name, state]) =>
+    state.requests.map((text) => `${printKey(name)} ${text}`),
+  )
   printData(output, args.format, {
-    data: () => rows,
-    table: (isWide): Line[] =>
-      tableOf(
-        ['ZONE', 'ROLE', 'ALGORITHM', 'TAG', ...(isWide ? ['ID'] : [])],
-        rows.map(({ zone, role, algorithm, tag, id }) => {
-          return [zone, role, algorithm, tag, ...(isWide ? [id] : [])]
-        }),
-      ),
+    data: () => ({ keys: rows, requests }),
+    table: (isWide) => [...tableLines(rows, isWide), ...requests],
   })
 }
 
-function roleOf({ zone, flags }: StoredKey, keys: readonly StoredKey[]): KeyRole {
-  if (!isKeySigning(flags)) return 'zsk'
-  const hasZsk = keys.some((key) => equalNames(key.zone, zone) && !isKeySigning(key.flags))
-  return hasZsk ? 'ksk' : 'csk'
+interface Row extends ListedKey {
+  readonly zone: string
+  readonly id: string
+  readonly algorithm: string
+  readonly tag: number
+}
+
+function tableLines(rows: readonly Row[], isWide: boolean): Line[] {
+  const headings = ['ZONE', 'ROLE', 'ALGORITHM', 'TAG', 'STATE', 'NEXT STEP']
+  const cells = rows.map((row) => {
+    const cells = [row.zone, row.role, row.algorithm, row.tag, row.state, row.nextStep]
+    return isWide ? [...cells, row.nextStepText, row.id] : cells
+  })
+  return tableOf(isWide ? [...headings, 'WHAT', 'ID'] : headings, cells)
 }

@@ -45,7 +45,7 @@ const VALUES = new Map(
   --minimum-sync-period 60 | --max-concurrent-reconciles 2 | --zap-log-level debug
   --trace-otlp h:1 | FILE... f | --zone z | --namespace x | --zones b.example | --exclude c.example | --owner o
   --bind-address :1
-  -keys d | ZONE z | KEY 5 | FILE f | --algorithm ED25519 | --bits 4096 | --to d | --digest SHA-384 | -parent ::1
+  -keys d | ZONE z | KEY 5 | FILE f | --algorithm ED25519 | --bits 4096 | --to d | --digest SHA-384 | -parent ::1 | --delegation signed
   --zap-encoder json | --zap-stacktrace-level error | --zap-time-encoding epoch
   `
     .trim()
@@ -157,7 +157,8 @@ const SCANS: Readonly<Record<string, Command>> = {
       ['FILE', 'import', 'a.example'],
       ['--public', 'import', 'a.example', 'f'],
       ['--pem --to', 'export', 'a.example', '5'],
-      ['--digest -parent', 'ds', 'a.example'],
+      ['--digest -parent --published', 'ds', 'a.example'],
+      ['--delegation', 'roll', 'a.example'],
       ['--bits', 'generate', 'a.example', '--algorithm=RSASHA256'],
       ['', 'generate', 'a.example'],
     ],

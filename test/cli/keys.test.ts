@@ -6,6 +6,14 @@ import { RRClass, RRType } from '../../src/dns/iana/index.ts'
 import type { ResourceRecord } from '../../src/dns/message/message.ts'
 import { ROOT_NAME, scanName } from '../../src/dns/name/name.ts'
 import { RdataError, scanRdata, splitFields } from '../../src/dns/rdata/index.ts'
+import {
+  printRollState,
+  type RollKey,
+  scanRollState,
+  type Timeline,
+  type TimelineName,
+} from '../../src/signing/rolls/roll-state.ts'
+import { settled } from '../../src/signing/rolls/timeline.ts'
 import { needs, run } from '../support/peer.ts'
 import { recordOutput } from '../support/recorded-output.ts'
 import { ScriptedServer } from '../support/scripted-server.ts'
@@ -20,28 +28,42 @@ async function keys(folder: string, ...argv: readonly string[]) {
   return { code, printed, errors }
 }
 
-async function listed(folder: string) {
+interface ListedRow {
+  readonly id: string
+  readonly tag: number
+  readonly role: string
+  readonly state: string
+}
+
+async function listed(folder: string): Promise<readonly ListedRow[]> {
   const { printed } = await keys(folder, 'list', ZONE, '-keys', folder, '-o', 'json')
-  return JSON.parse(printed.join('')) as { id: string; tag: number; role: string }[]
+  const { keys: found } = JSON.parse(printed.join('')) as { keys: ListedRow[] }
+  return found
 }
 
 t.test('keys are made and listed', async (t) => {
   const folder = temporaryDirectory(t)
   const place = ['-keys', folder]
   const made = await keys(folder, 'generate', ZONE, ...place)
-  t.match(made, { code: 0, printed: [/^ZONE +ROLE +ALGORITHM +TAG$/, /^example\.org\. +csk/] })
+  t.match(made, {
+    code: 0,
+    printed: [
+      /^ZONE +ROLE +ALGORITHM +TAG +STATE +NEXT STEP$/,
+      /^example\.org\. +csk .* unused +-$/,
+    ],
+  })
   await keys(folder, 'generate', ZONE, ...place, '--zsk', '--algorithm', 'ed25519')
   await keys(folder, 'generate', 'example.net', ...place, '--algorithm=RSASHA256', '--bits=2048')
   const { code, printed, errors } = await keys(folder, 'list', ...place, '-o', 'wide')
   t.strictSame([code, errors], [0, []])
   t.match(printed, [
     /ID$/,
-    /^example\.net\. +csk +RSASHA256 +\d+ +Kexample\.net\.\+008\+\d{5}$/,
-    /^example\.org\. +ksk +ECDSAP256SHA256 +\d+ +Kexample\.org\.\+013\+\d{5}$/,
-    /^example\.org\. +zsk +ED25519 +\d+ +Kexample\.org\.\+015\+\d{5}$/,
+    /^example\.net\. +csk +RSASHA256 +\d+ +unused +- +- +Kexample\.net\.\+008\+\d{5}$/,
+    /^example\.org\. +ksk +ECDSAP256SHA256 +\d+ +unused +- +- +Kexample\.org\.\+013\+\d{5}$/,
+    /^example\.org\. +zsk +ED25519 +\d+ +unused +- +- +Kexample\.org\.\+015\+\d{5}$/,
   ])
   const [ksk] = await listed(folder)
-  t.match(ksk, { zone: 'example.org.', role: 'ksk', algorithm: 'ECDSAP256SHA256', isPrivate: true })
+  t.match(ksk, { zone: 'example.org.', role: 'ksk', algorithm: 'ECDSAP256SHA256' })
   const secrets = readdirSync(folder)
     .filter((name) => name.endsWith('.private'))
     .flatMap((name) => readFileSync(join(folder, name), 'utf8').match(/(?<=: )\S{30,}/g))
@@ -76,6 +98,13 @@ t.test('arguments that are refused', async (t) => {
     ['ds a', /a\. has no CSK and no KSK; sextant keys generate makes one/],
     ['ds a --digest SHA-1', /--digest must be SHA-256 or SHA-384/],
     ['ds a -parent example.org', /-parent must be IP or IP:PORT/],
+    ['roll a', /keys roll needs one of --ksk, --zsk, --csk, --algorithm NAME and --delegation/],
+    ['roll a --zsk --algorithm ED25519', /keys roll needs one of/],
+    ['roll a --zsk', /no server has signed a\. with these keys yet; start one first/],
+    ['roll a --delegation no', /--delegation must be signed or unsigned, not "no"/],
+    ['ds a --published', /no server has signed a\./],
+    ['retire a 1', /a\. has no key 1/],
+    ['retire a', /keys retire: KEY is missing/],
   ] as const) {
     const words = argv.split(' ').filter((word) => word !== '')
     const place = words.length > 0 ? ['-keys', folder] : []
@@ -148,7 +177,7 @@ t.test('a key is exported and imported in each form', async (t) => {
     writeFileSync(publicFile, `${printed[0]}\n`)
     const folder = join(to, `${algorithm}-public`)
     await keys(to, 'import', ZONE, publicFile, '--public', '-keys', folder)
-    t.match(await listed(folder), [{ id, isPrivate: false }])
+    t.match(await listed(folder), [{ id, state: 'public' }])
     const refused = await keys(to, 'export', ZONE, id, '-keys', folder)
     t.match(refused.errors, [/a key of another provider.*add --public/])
     for (const ending of ['key', 'private']) rmSync(join(from, `${id}.${ending}`))
@@ -271,6 +300,120 @@ t.test('the DS, and what the parent has', async (t) => {
   t.match((await has()).errors, [/sent no DS: it does not serve the parent zone/])
   answer = 5
   t.match((await ds('-parent', address)).errors, [/sent no DS: its answer is REFUSED/])
+})
+
+const SECONDS = Math.floor(Date.now() / 1000)
+const [HOUR, DAY] = [3600, 86_400]
+
+/** Stores a state in which the first KSK or CSK is in use, and `timelines` replace what is so. */
+function storeState(
+  folder: string,
+  keys: readonly RollKey[],
+  timelines: Partial<Record<TimelineName, Timeline>> = {},
+): void {
+  const split = keys.some(({ role }) => role === 'zsk')
+  const layout = { split, algorithm: 13 }
+  const ids = (...roles: string[]): string[] =>
+    keys.filter((key) => roles.includes(key.role) && key.isWanted).map(({ id }) => id)
+  const text = printRollState({
+    configured: layout,
+    wanted: layout,
+    isSigned: true,
+    cdsSeconds: 0,
+    keys,
+    dnskey: settled(ids('csk', 'ksk', 'zsk').sort(), SECONDS - DAY),
+    signers: settled(ids('csk', 'zsk'), SECONDS - DAY),
+    ds: settled(ids('csk', 'ksk'), SECONDS - DAY),
+    claim: undefined,
+    requests: [],
+    ...timelines,
+  })
+  writeFileSync(join(folder, 'rolls-example.org.state'), text)
+}
+
+function rollKey({ id }: ListedRow, role: RollKey['role'], isWanted = true): RollKey {
+  return { id, role, algorithm: 13, isWanted, sinceSeconds: SECONDS - DAY }
+}
+
+t.test('the states of keys in a roll', async (t) => {
+  const folder = temporaryDirectory(t)
+  const place = ['-keys', folder]
+  for (const role of ['--ksk', '--ksk', '--zsk', '--zsk'])
+    await keys(folder, 'generate', ZONE, ...place, role)
+  const [ksk, nextKsk, zsk, nextZsk] = (await listed(folder)) as [
+    ListedRow,
+    ListedRow,
+    ListedRow,
+    ListedRow,
+  ]
+  const states = async () => (await listed(folder)).map(({ state }) => state)
+  const used = [rollKey(ksk, 'ksk'), rollKey(zsk, 'zsk')]
+  storeState(folder, used)
+  t.strictSame(await states(), ['active', 'unused', 'active', 'unused'])
+
+  const [all, until] = [[ksk.id, zsk.id, nextZsk.id].sort(), SECONDS + HOUR]
+  const older = [
+    { keys: [ksk.id, zsk.id].sort(), sinceSeconds: SECONDS - DAY, untilSeconds: until },
+  ]
+  const dnskey = { keys: all, sinceSeconds: SECONDS, isKnown: true, ttlSeconds: HOUR, older }
+  storeState(folder, [rollKey(ksk, 'ksk'), rollKey(zsk, 'zsk', false), rollKey(nextZsk, 'zsk')], {
+    dnskey,
+    signers: settled([zsk.id], SECONDS - DAY),
+  })
+  t.strictSame(await states(), ['active', 'unused', 'retiring', 'published'])
+  const { printed } = await keys(folder, 'list', ZONE, ...place, '-o', 'wide')
+  const time = new Date(until * 1000).toISOString().slice(0, 19)
+  for (const line of printed.slice(1)) t.ok(line.includes(time), line)
+  t.match(printed[1], /sign with/i)
+
+  const both = [ksk.id, nextKsk.id].sort()
+  storeState(folder, [rollKey(ksk, 'ksk', false), rollKey(nextKsk, 'ksk'), rollKey(zsk, 'zsk')], {
+    dnskey: settled([...both, zsk.id].sort(), SECONDS - DAY),
+    ds: {
+      ...settled(both, SECONDS - HOUR),
+      isKnown: false,
+      older: [{ ...older[0]!, keys: [ksk.id] }],
+    },
+  })
+  t.strictSame(await states(), ['retiring', 'ready', 'active', 'unused'])
+  t.equal((await keys(folder, 'ds', ZONE, ...place)).printed.length, 2, 'both DS')
+  storeState(folder, used, { ds: settled([], SECONDS) })
+  t.match((await keys(folder, 'ds', ZONE, ...place)).errors, [
+    /should have no DS of example\.org\. now/,
+  ])
+  writeFileSync(join(folder, 'rolls-example.org.state'), 'x\n')
+  t.match((await keys(folder, 'list', ZONE, ...place)).errors, [
+    /the state of key rolls must begin/,
+  ])
+})
+
+t.test('requests that a server will carry out', async (t) => {
+  const folder = temporaryDirectory(t)
+  const act = (...argv: string[]) => keys(folder, ...argv, '-keys', folder)
+  for (const role of ['--ksk', '--zsk', '--zsk']) await act('generate', ZONE, role)
+  const [ksk, zsk, spare] = (await listed(folder)) as [ListedRow, ListedRow, ListedRow]
+  const retired = await act('retire', ZONE, spare.id)
+  t.strictSame(retired.printed, [`${spare.id} is moved to the folder removed`], 'no server uses it')
+  t.equal((await listed(folder)).length, 2)
+  storeState(folder, [rollKey(ksk, 'ksk'), rollKey(zsk, 'zsk')])
+  for (const [argv, line] of [
+    [['roll', ZONE, '--zsk'], 'request roll zsk'],
+    [['roll', ZONE, '--ksk'], 'request roll ksk'],
+    [['roll', ZONE, '--zsk'], 'request roll zsk'],
+    [['roll', ZONE, '--algorithm', 'ed25519'], 'request layout split ED25519'],
+    [['roll', ZONE, '--delegation', 'unsigned'], 'request delegation unsigned'],
+    [['retire', ZONE, String(zsk.tag)], `request retire ${zsk.id}`],
+    [['ds', ZONE, '--published'], `request published ${ksk.id}`],
+  ] as const) {
+    t.match(await act(...argv), { code: 0, printed: [`the server will carry out: ${line}`] })
+  }
+  const text = readFileSync(join(folder, 'rolls-example.org.state'), 'utf8')
+  const requests = scanRollState(text).requests.map(({ kind }) => kind)
+  t.strictSame(requests, ['roll', 'roll', 'layout', 'delegation', 'retire', 'published'])
+  const { printed } = await act('list', ZONE)
+  t.ok(printed.includes('example.org. request roll zsk'))
+  t.match((await act('roll', ZONE, '--csk')).errors, [/has a KSK and a ZSK, and no CSK/])
+  t.match((await act('roll', ZONE, '--algorithm=13')).errors, [/keys of this algorithm already/])
 })
 
 function recordOf(line: string): ResourceRecord {

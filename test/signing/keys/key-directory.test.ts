@@ -8,7 +8,7 @@ import { printName, scanName } from '../../../src/dns/name/name.ts'
 import * as keyDirectory from '../../../src/signing/keys/key-directory.ts'
 import { readKeyFile } from '../../../src/signing/keys/key-file.ts'
 import type { StoredKey } from '../../../src/signing/keys/key-store.ts'
-import { needs, run } from '../../support/peer.ts'
+import { needs, needsRoot, run } from '../../support/peer.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { until } from '../../support/until.ts'
@@ -336,6 +336,25 @@ async function failingModule(t: Test, plan: FailurePlan): Promise<typeof keyDire
     'node:fs': { ...fs, ...Object.fromEntries(wrapped) },
   })
 }
+
+t.test('owners of files', needsRoot(), async (t) => {
+  const path = temporaryDirectory(t)
+  const [other, another] = [12_345, 12_346]
+  const store = openKeys(path)
+  const { id } = await store.create(ZONE, P256, FLAGS_KSK)
+  fs.chownSync(join(path, `${id}.private`), other, other)
+  t.match(await faultsOf(path), /private belongs to user 12345, not to user 0 who reads it; chown/)
+  fs.chownSync(path, other, other)
+  t.equal(await faultsOf(path), '', 'root reads the keys of a server that runs as another user')
+  const made = await store.create(ZONE, P256, FLAGS_ZSK)
+  await store.writeState(ZONE, 'state')
+  for (const name of [`${made.id}.key`, `${made.id}.private`, 'rolls-example.org.state'])
+    t.equal(fs.statSync(join(path, name)).uid, other, `${name} belongs to that user`)
+  await store.retire(made.id)
+  t.equal(fs.statSync(join(path, 'removed')).uid, other)
+  fs.chownSync(join(path, `${id}.key`), another, another)
+  t.match(await faultsOf(path), /key belongs to user 12346/)
+})
 
 t.test('a file system without hard links', async (t) => {
   const linkSync = (): never => {
