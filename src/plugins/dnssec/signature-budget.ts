@@ -44,6 +44,8 @@ export class SignatureBudget {
   readonly #networkTicks: number
   #accounts: Int32Array | undefined = undefined
   #hash: TabulationHash | undefined = undefined
+  /** The monotonic clock of each thread starts with the thread. */
+  #offsetMs = 0
 
   constructor({ total, perNetwork }: BudgetRates) {
     this.#totalTicks = Math.floor(TICKS_PER_SECOND / total)
@@ -53,12 +55,13 @@ export class SignatureBudget {
   use({ accounts, secret }: BudgetMemory): void {
     this.#accounts = accounts
     this.#hash = new TabulationHash(secret)
+    this.#offsetMs = Number(process.hrtime.bigint()) / 1e6 - performance.now()
   }
 
-  /** Pays for one signature. False = the client, or all clients together, have had their share. @hot */
+  /** Pays for one signature. `nowMs`: monotonic, of this thread. False = the client, or all clients together, have had their share. @hot */
   take({ peerAddress, peerFamily, protocol }: Query, nowMs: number): boolean {
     if (this.#accounts === undefined) return true
-    const now = ticksOf(nowMs)
+    const now = ticksOf(nowMs + this.#offsetMs)
     const total = protocol === Protocol.Udp ? 0 : 1
     const bits = peerFamily === 1 ? IPV4_BITS : IPV6_BITS
     const hash = this.#hash!.of(peerAddress, bits, (peerFamily << 1) | total)
