@@ -12,7 +12,7 @@ import type { Transaction } from '../../plugin/transaction.ts'
 import type { SigningPolicy } from '../../signing/zone-keys.ts'
 import { nameAfter, provenTypes } from './compact-denial.ts'
 import type { SignatureBudget } from './signature-budget.ts'
-import { SignatureCache, type Signatures, Stored } from './signature-cache.ts'
+import { type CachedSignatures, SignatureCache, Stored } from './signature-cache.ts'
 import type { LinkedZone } from './signing-zones.ts'
 
 /** Counters, by server. */
@@ -57,8 +57,8 @@ export class ResponseSigner {
   signSetOf(tx: Transaction, zone: LinkedZone, first: number, isFree: boolean): boolean {
     const { response } = tx
     const cache = this.#useCache()
-    const { section, type, ttlSeconds, authoritative } = response
-    const of = { section: section[first]! as Section, type: type[first]! }
+    const { ttlSeconds, authoritative } = response
+    const type = response.type[first]!
     const owner = response.ownerBytes[first]!
     const ownerAt = response.ownerOffset[first]!
     let ttl = ttlSeconds[first]!
@@ -69,15 +69,15 @@ export class ResponseSigner {
       cache.add(response.rdataBytes[i]!, response.rdataOffset[i]!, response.rdataOctets[i]!)
     }
     const originalTtl = authoritative ? ttl : roundUp(ttl)
-    this.#endKey(owner, ownerAt, of.type, originalTtl, zone)
+    this.#endKey(owner, ownerAt, type, originalTtl, zone)
     let signatures = cache.find(this.#nowSeconds())
     if (signatures === undefined) {
       if (!isFree && !this.#pay(tx)) return false
       const rdata = rdataOf(response, first)
-      const set = { owner: this.#ownerName(), type: of.type, ttlSeconds: originalTtl, rdata }
+      const set = { owner: this.#ownerName(), type, ttlSeconds: originalTtl, rdata }
       signatures = this.#sign(tx, zone, set, undefined)
     } else this.#count(tx, DnssecCount.Hits)
-    addSignatures(response, of.section, owner, ownerAt, ttl, signatures)
+    addSignatures(response, first, ttl, signatures)
     return true
   }
 
@@ -103,8 +103,10 @@ export class ResponseSigner {
     } else this.#count(tx, DnssecCount.Hits)
     const record = signatures.record!
     const { length } = record
-    tx.response.add(section, owner, at, RRType.NSEC, RRClass.IN, ttlSeconds, record, 0, length)
-    addSignatures(tx.response, section, owner, at, ttlSeconds, signatures)
+    const { response } = tx
+    const first = response.count
+    response.add(section, owner, at, RRType.NSEC, RRClass.IN, ttlSeconds, record, 0, length)
+    addSignatures(response, first, ttlSeconds, signatures)
     return true
   }
 
@@ -116,7 +118,7 @@ export class ResponseSigner {
   #endKey(owner: Uint8Array, at: number, type: number, ttl: number, zone: LinkedZone): void {
     const name = this.#owner
     name.set(owner, at, owner.length)
-    this.#cache!.end(name.qname, 0, name.qnameOctets, type, ttl, zone.generation)
+    this.#cache!.end(name, type, ttl, zone.generation)
   }
 
   #ownerName(): Uint8Array {
@@ -142,7 +144,7 @@ export class ResponseSigner {
     zone: LinkedZone,
     set: SignedSet,
     record: Uint8Array | undefined,
-  ): Signatures {
+  ): CachedSignatures {
     const { policy, random } = this.#parts
     const { validitySeconds, jitterSeconds, inceptionOffsetSeconds, refreshSeconds } = policy
     const now = this.#nowSeconds()
@@ -159,15 +161,16 @@ export class ResponseSigner {
   }
 }
 
-/** Adds the RRSIG records of a set, with its TTL (RFC 4034 section 3). */
+/** Adds the RRSIG records of the set that record `first` belongs to, with its TTL (RFC 4034 section 3). */
 function addSignatures(
   response: Response,
-  section: Section,
-  owner: Uint8Array,
-  at: number,
+  first: number,
   ttlSeconds: number,
-  { rrsigs }: Signatures,
+  { rrsigs }: CachedSignatures,
 ): void {
+  const section = response.section[first]! as Section
+  const owner = response.ownerBytes[first]!
+  const at = response.ownerOffset[first]!
   for (const rrsig of rrsigs) {
     const { length } = rrsig
     response.add(section, owner, at, RRType.RRSIG, RRClass.IN, ttlSeconds, rrsig, 0, length)

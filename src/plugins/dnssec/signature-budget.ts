@@ -58,7 +58,10 @@ export class SignatureBudget {
     this.#offsetMs = Number(process.hrtime.bigint()) / 1e6 - performance.now()
   }
 
-  /** Pays for one signature. `nowMs`: monotonic, of this thread. False = the client, or all clients together, have had their share. @hot */
+  /**
+   * Pays for one signature. `nowMs`: monotonic, of this thread. False = the client, or all clients together, have had
+   * their share. @hot
+   */
   take({ peerAddress, peerFamily, protocol }: Query, nowMs: number): boolean {
     if (this.#accounts === undefined) return true
     const now = ticksOf(nowMs + this.#offsetMs)

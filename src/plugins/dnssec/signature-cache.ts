@@ -1,5 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 import { SIPHASH_KEY_OCTETS, sipHash24 } from '../../dns/edns/siphash.ts'
+import type { HashedName } from '../../dns/name/hashed-name.ts'
 
 /** Entries that one hash may be in. */
 const WAYS = 8
@@ -10,7 +11,7 @@ const INPUT_OCTETS = 65_552
 const HEAD_WORDS = 5
 
 /** The signatures of one RRset. */
-export interface Signatures {
+export interface CachedSignatures {
   /** RRSIG rdata, one for each key. */
   readonly rrsigs: readonly Uint8Array[]
   /** The only record of a set that the link made itself; undefined = the set has other records. */
@@ -24,7 +25,7 @@ export const Stored = { New: 0, Replaced: 1 } as const
 export type Stored = (typeof Stored)[keyof typeof Stored]
 
 /**
- * Signatures by a keyed hash of owner, type, TTL, keys and all rdata, whatever their order. The size is fixed:
+ * CachedSignatures by a keyed hash of owner, type, TTL, keys and all rdata, whatever their order. The size is fixed:
  *
  *     set:  8 entries     a new one replaces an entry that was never found again, else the one found longest ago
  *
@@ -36,7 +37,7 @@ export class SignatureCache {
   readonly #tags: Int32Array
   /** Lookups so far when an entry was last found; 0 = never. */
   readonly #foundAt: Float64Array
-  readonly #entries: (Signatures | undefined)[]
+  readonly #entries: (CachedSignatures | undefined)[]
   readonly #key = randomFillSync(new Int32Array(SIPHASH_KEY_OCTETS / WORD_OCTETS))
   readonly #words = new Int32Array(INPUT_OCTETS / WORD_OCTETS)
   readonly #octets = new Uint8Array(this.#words.buffer)
@@ -68,28 +69,21 @@ export class SignatureCache {
     this.#high = (this.#high + this.#out[1]!) | 0
   }
 
-  /** Ends the hash. `owner`: `octets` octets at `at`, in lower case. @hot */
-  end(
-    owner: Uint8Array,
-    at: number,
-    octets: number,
-    type: number,
-    ttlSeconds: number,
-    generation: number,
-  ): void {
+  /** Ends the hash, with the owner of the set. @hot */
+  end(owner: HashedName, type: number, ttlSeconds: number, generation: number): void {
     const words = this.#words
     words[0] = this.#low
     words[1] = this.#high
     words[2] = type
     words[3] = ttlSeconds
     words[4] = generation
-    this.#hash(this.#copy(owner, at, octets, HEAD_WORDS * WORD_OCTETS))
+    this.#hash(this.#copy(owner.qname, 0, owner.qnameOctets, HEAD_WORDS * WORD_OCTETS))
     this.#low = this.#out[0]!
     this.#high = this.#out[1]!
   }
 
   /** Finds the set that was hashed last; undefined = it is not here, or its signatures are due. @hot */
-  find(nowSeconds: number): Signatures | undefined {
+  find(nowSeconds: number): CachedSignatures | undefined {
     const tags = this.#tags
     this.#lookups++
     const start = this.#start()
@@ -104,7 +98,7 @@ export class SignatureCache {
   }
 
   /** Stores the signatures of the set that was hashed last. */
-  store(signatures: Signatures): Stored {
+  store(signatures: CachedSignatures): Stored {
     const start = this.#start()
     let place = start
     for (let i = start; i < start + this.#ways; i++) {
