@@ -6,7 +6,6 @@ import type { Logger } from '../../base/telemetry/log.ts'
 import type { Timers } from '../../base/timers.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { printName } from '../../dns/name/name.ts'
-import type { KeySource, ZoneKeys } from '../../signing/zone-keys.ts'
 import { VersionView } from '../../xfr/journal/version-view.ts'
 import type { SetKey } from '../../xfr/zone-versions.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
@@ -39,6 +38,8 @@ export interface ContentSigner {
   note(owner: Uint8Array, type: number): void
   noteAll(): void
   sign(): Promise<void> | undefined
+  /** What was signed last is served. */
+  notePublished(): void
   onDue(listener: () => void): () => void
   close(): void
 }
@@ -46,7 +47,6 @@ export interface ContentSigner {
 export interface InlineSignerParts {
   /** Apex, lower-case wire form. */
   readonly zone: Uint8Array
-  readonly keys: KeySource
   readonly clock: Clock
   readonly timers: Timers
   readonly log: Logger
@@ -75,7 +75,6 @@ interface Work {
   readonly view: VersionView
   readonly target: Target
   readonly serial: number
-  readonly keys: ZoneKeys | undefined
 }
 
 /** The image of the signed zone, with its signer. */
@@ -115,8 +114,6 @@ export class InlineSigner {
   #applied: SourceVersion | undefined
   /** RRsets that may differ from the published version. */
   #unpublished: SetKey[] = []
-  /** Greatest TTL of the content. */
-  #ttlSecondsMax = 0
   #hasResumed = false
   #stopTimer = (): void => {}
   #isBusy = false
@@ -210,7 +207,7 @@ export class InlineSigner {
       if (this.#isStopped || source !== this.#source) return undefined
       const isRaised = this.#isChanged(source) || target.signer.isDue
       const serial = isRaised ? this.#raise(view, target) : this.serial
-      const work = { source, view, target, serial, keys: this.#keys }
+      const work = { source, view, target, serial }
       const signing = target.signer.sign()
       if (signing === undefined) return await this.#complete(work)
       const signed = signing
@@ -231,7 +228,7 @@ export class InlineSigner {
       signer.note(owner, type)
       this.#unpublished.push({ owner, type })
     }
-    this.#ttlSecondsMax = await runInSlices(putContent(content, note), clock)
+    await runInSlices(putContent(content, note), clock)
     // Its other fields may differ, even with the same serial.
     if (this.serial !== -1 && image.putRRset(zone, view.zone, soaWithSerial(view, this.serial)))
       note(view.zone, RRType.SOA)
@@ -253,7 +250,7 @@ export class InlineSigner {
   }
 
   /** Publishes what is signed. */
-  async #complete({ source, view, target, keys, serial: signed }: Work): Promise<undefined> {
+  async #complete({ source, view, target, serial: signed }: Work): Promise<undefined> {
     const { image, signer } = target
     if (this.#isStopped || this.#target !== target) return
     let serial = signed
@@ -275,13 +272,7 @@ export class InlineSigner {
     this.sourceSerial = source.serial
     this.#share(image)
     this.#parts.onPublish()
-    // Keys that changed meanwhile have not signed everything.
-    if (keys !== undefined && keys === this.#keys)
-      this.#parts.keys.notePublished(view.zone, keys, this.#ttlSecondsMax)
-  }
-
-  get #keys(): ZoneKeys | undefined {
-    return this.#parts.keys.find(this.#parts.zone)
+    signer.notePublished()
   }
 
   #share(image: ZoneImage): undefined {
@@ -298,7 +289,11 @@ export class InlineSigner {
     if (found === undefined || zone === undefined) return this.#open()
     this.serial = found.serial
     this.sourceSerial = found.sourceSerial
-    return this.#open(found.image, zone)
+    const target = this.#open(found.image, zone)
+    // Served until the differences are signed: that takes long for a large zone.
+    this.#share(found.image)
+    this.#parts.onPublish()
+    return target
   }
 
   /** Starts from an image, or an empty one. */

@@ -190,7 +190,7 @@ export class InlineZones {
         : new SignedSnapshot({ path: `${path}.signed`, zone, clock, timers, log })
     const others = lease.item.signers
     const signer: InlineSigner = new InlineSigner({
-      ...{ zone, clock, timers, log, keys: signed.keys },
+      ...{ zone, clock, timers, log },
       createSigner: (image, id, onChanged) =>
         new ZoneSigner(image, id, zone, signed, { clock, timers, onChanged }),
       resume: () => this.#resume(others, signer, snapshot),

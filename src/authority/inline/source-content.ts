@@ -37,28 +37,24 @@ type Note = (owner: Uint8Array, type: number) => void
 
 /**
  * Makes the content of an image that of a source, without publishing it, except the SOA and what signers make. Pauses
- * now and then. Calls `note` with each RRset that was put or removed. Returns the greatest TTL. @throws InputError if the
- * image is full.
+ * now and then. Calls `note` with each RRset that was put or removed. @throws InputError if the image is full.
  */
-export function* putContent(content: SourceContent, note: Note): Generator<void, number> {
-  const { source, published, unpublished } = content
-  const ttlSecondsMax = Math.max(source.soa()?.ttlSeconds ?? 0, yield* putSource(content, note))
+export function* putContent(content: SourceContent, note: Note): Generator<void, void> {
+  const { published, unpublished } = content
+  yield* putSource(content, note)
   for (const key of unpublished) removeIfGone(content, key, note)
-  if (published === undefined) return ttlSecondsMax
+  if (published === undefined) return
   for (const [owner, set] of setsOf(published)) {
     if (set === 0) yield
     else removeIfGone(content, { owner, type: published.type(set) }, note)
   }
-  return ttlSecondsMax
 }
 
-/** Returns the greatest TTL. */
 function* putSource(
   { source, published, image, zone, unpublished }: SourceContent,
   note: Note,
-): Generator<void, number> {
+): Generator<void, void> {
   const torn = new Set(unpublished.map(keyOf))
-  let ttlSecondsMax = 0
   for (const [owner, set] of setsOf(source)) {
     if (set === 0) {
       yield
@@ -66,13 +62,11 @@ function* putSource(
     }
     const type = source.type(set)
     if (!isContent(type)) continue
-    ttlSecondsMax = Math.max(ttlSecondsMax, source.ttlSeconds(set))
     const old = published?.find(owner, type) ?? 0
     const isSame = old !== 0 && published!.equals(old, source, set)
     if (isSame && !torn.has(keyOf({ owner, type }))) continue
     if (image.putRRset(zone, owner, dataOf(source, owner, set))) note(owner, type)
   }
-  return ttlSecondsMax
 }
 
 function removeIfGone(

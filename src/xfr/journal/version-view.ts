@@ -92,10 +92,6 @@ export class VersionView {
     return this.#reader.words[set + L.RRSET_HEAD]! >>> 16
   }
 
-  ttlSeconds(set: number): number {
-    return this.#reader.words[set + L.RRSET_TTL]!
-  }
-
   /** Returns the RRset of that owner and type; 0 = none. */
   find(owner: Uint8Array, type: number): number {
     const body = this.#body(owner)

@@ -74,7 +74,7 @@ t.test(
     const shown = await show(c.handler(), reply)
     t.match(shown.answer, [/^a\.example\.org\. 60 IN A /, /^a\.example\.org\. 60 IN RRSIG /])
     await verify(t, directory, c)
-    t.strictSame([...signing.claimed], [['example.org.', 60]])
+    t.strictSame([...signing.claimed], [['example.org.', 3600]])
     const serial = serialOf(c)
     const kept = signatures(c, 'b')
     writeFileSync(join(directory, 'db'), text(2, `c 60 A 192.0.2.2\n${EDITED}`))
@@ -87,6 +87,7 @@ t.test(
     const second = serialOf(c)
     await signing.makeKey('example.org.')
     await until(() => serialOf(c) > second, 'the other key')
+    await verify(t, directory, c)
   },
 )
 
@@ -158,5 +159,5 @@ t.test('auto: zones are signed when they are found', async (t) => {
   const zone = 'z.example.org.'
   await until(() => served(c, zone).length > 0, 'the zone')
   t.ok(served(c, zone).some((line) => line.includes(' RRSIG SOA ')))
-  t.equal(signing.claimed.get(zone), 60)
+  t.equal(signing.claimed.get(zone), 3600)
 })
