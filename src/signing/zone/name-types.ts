@@ -39,7 +39,7 @@ export interface OwnerKind {
   readonly isEmptyNonTerminal: boolean
   /** Its authoritative RRsets without those that prove absence and RRSIG; of a cut: NS and DS. */
   readonly sets: readonly ImageSet[]
-  /** Exists without RRsets and names below. */
+  /** Exists without RRsets, whether or not names below it do. */
   readonly isDeclared: boolean
 }
 
@@ -67,7 +67,8 @@ export function kindOf(view: ZoneView, owner: Uint8Array, body: number): OwnerKi
     isCut,
     isApex: (flags & FLAG_APEX) !== 0,
     isEmptyNonTerminal: isEmpty && hasChildren,
-    isDeclared: isEmpty && !hasChildren && (flags & FLAG_DECLARED) !== 0,
+    // Names below may have nothing left except proofs, which this round removes.
+    isDeclared: isEmpty && (flags & FLAG_DECLARED) !== 0,
     sets,
   }
 }

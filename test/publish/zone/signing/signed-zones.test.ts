@@ -135,7 +135,7 @@ t.test('every answer validates, whatever changes, and transfers get every change
         return t.passing()
       },
     ),
-    { numRuns: runs(40) },
+    { numRuns: runs(100) },
   )
 })
 
@@ -251,3 +251,18 @@ t.test('a set with too many answers keeps its last good version', async (t) => {
   restarted.put(GEO)
   t.strictSame(faultsOf(restarted), [])
 })
+
+t.test(
+  'a name whose endpoints are all down is proved, also after an empty non-terminal',
+  async (t) => {
+    const keys = new TestKeys(keysOf([KEY]))
+    const below = { name: 'r', endpoints: ['a.b.k.example.com A 192.0.2.1'] }
+    const stage = await SignedStage.open({ keys, settings: CLOSED }, [below])
+    stage.setDown('r', ['192.0.2.1'])
+    t.strictSame(faultsOf(stage), [])
+    stage.put({ name: 'r', endpoints: ['a.b.k.example.com TXT text'] })
+    t.strictSame(faultsOf(stage), [])
+    stage.put({ name: 'r', endpoints: ['b.k.example.com A 192.0.2.1'] })
+    t.strictSame(faultsOf(stage), [])
+  },
+)
