@@ -84,7 +84,10 @@ export class ThreadedFileZones {
     this.#directive = directive
     this.#events = () => c.resources.find(EventLog, '')
     this.part = {
-      status: () => ({ zones: this.#owned.map((zone) => statusOf(zone, directive)) }),
+      status: () => ({
+        zones: this.#owned.map((zone) => statusOf(zone, directive)),
+        signing: this.#inline?.reports ?? [],
+      }),
       problems: () => {
         const group = this.#watch?.problemGroup(`${directive} ${placeOf(c.block)}`)
         const unsigned = this.#inline?.problems ?? []

@@ -6,6 +6,7 @@ import type { Logger } from '../../base/telemetry/log.ts'
 import type { Timers } from '../../base/timers.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { printName } from '../../dns/name/name.ts'
+import type { ZoneSigner } from '../../signing/zone/zone-signer.ts'
 import { VersionView } from '../../xfr/journal/version-view.ts'
 import type { SetKey } from '../../xfr/zone-versions.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
@@ -35,6 +36,7 @@ export interface ContentSigner {
   /** Why it cannot sign now; '' = it can. */
   readonly refusal: string
   readonly isDue: boolean
+  readonly state: ZoneSigner['state']
   note(owner: Uint8Array, type: number): void
   noteAll(): void
   sign(): Promise<void> | undefined
@@ -152,6 +154,11 @@ export class InlineSigner {
   /** Resolves once signatures that are being made are published. */
   async finished(): Promise<void> {
     await this.#finished
+  }
+
+  /** What the signer has done; undefined = nothing yet. */
+  get state(): ZoneSigner['state'] | undefined {
+    return this.#target?.signer.state
   }
 
   /** `fault` with the zone and what is served meanwhile. */

@@ -1,10 +1,13 @@
 import type { ResourceLease } from '../../base/resource-registry.ts'
 import { guarding } from '../../base/telemetry/guard.ts'
 import type { ProblemGroup, ProblemText } from '../../base/telemetry/problems.ts'
+import type { SigningReport } from '../../base/telemetry/status.ts'
 import { placeOf } from '../../plugin/block-place.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import type { SignedZone } from '../../signing/registry.ts'
+import { measureSigning } from '../../signing/signing-report.ts'
 import { ZoneSigner } from '../../signing/zone/zone-signer.ts'
+import type { SigningPolicy } from '../../signing/zone-keys.ts'
 import { imageVersionOf, ZoneReader } from '../../zone/image/reader.ts'
 import type { ZoneAnswerer } from '../../zone/lookup/answer.ts'
 import type { OwnedZone } from '../threaded-file-zones.ts'
@@ -35,6 +38,7 @@ class ZoneSigners {
 class InlineZone implements OwnedZone {
   readonly signer: InlineSigner
   readonly kept: SignedSnapshot | undefined
+  readonly policy: SigningPolicy
   source: OwnedZone
   /** Of the source, when its last version was handed to the signer. */
   buffer: SharedArrayBuffer | undefined
@@ -47,8 +51,9 @@ class InlineZone implements OwnedZone {
     source: OwnedZone,
     signer: InlineSigner,
     lease: ResourceLease<ZoneSigners>,
-    kept: SignedSnapshot | undefined,
+    { kept, policy }: Pick<InlineZone, 'kept' | 'policy'>,
   ) {
+    this.policy = policy
     this.source = source
     this.signer = signer
     this.lease = lease
@@ -103,8 +108,11 @@ export class InlineZones {
   #sources: readonly OwnedZone[] = []
   #working: Promise<unknown> = Promise.resolve()
 
+  readonly #stopMeasuring: () => void
+
   constructor(parts: InlineZonesParts) {
     this.#parts = parts
+    this.#stopMeasuring = measureSigning(parts.c.metrics, () => this.reports)
   }
 
   /** Does the same as `ThreadedFileZones.publish`; zones that `dnssec` signs follow once they are signed. */
@@ -133,6 +141,19 @@ export class InlineZones {
     cancel()
   }
 
+  /** How the zones are signed. */
+  get reports(): readonly SigningReport[] {
+    return [...this.#zones.values()].map(({ zoneText, signer, policy }) => {
+      const { made = 0, reused = 0, expiresSeconds } = signer.state ?? {}
+      const expires = expiresSeconds === undefined ? null : new Date(expiresSeconds * 1000)
+      return {
+        ...{ zone: zoneText, policy: policy.name, denial: policy.denial, made, reused },
+        expires: expires?.toISOString() ?? null,
+        fault: signer.fault,
+      }
+    })
+  }
+
   /** Zones that cannot be signed now. */
   get problems(): readonly ProblemGroup[] {
     const zones = [...this.#zones.values()]
@@ -146,6 +167,7 @@ export class InlineZones {
   }
 
   async stop(): Promise<void> {
+    this.#stopMeasuring()
     const zones = [...this.#zones.values()]
     this.#zones.clear()
     await Promise.all(zones.map((zone) => this.#stopOne(zone)))
@@ -200,7 +222,10 @@ export class InlineZones {
       },
     })
     others.add(signer)
-    const opened = new InlineZone(source, signer, lease, snapshot)
+    const opened = new InlineZone(source, signer, lease, {
+      kept: snapshot,
+      policy: signed.policy,
+    })
     this.#zones.set(zoneText, opened)
     return opened
   }

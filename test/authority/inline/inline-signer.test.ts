@@ -23,6 +23,7 @@ const text = (serial: number, records: string): string =>
 class FakeSigner {
   refusal = ''
   isDue = false
+  readonly state = { made: 0, reused: 0, expiresSeconds: undefined }
   noted: string[] = []
   published = 0
   isClosed = false

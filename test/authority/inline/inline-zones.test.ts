@@ -75,6 +75,8 @@ t.test(
     t.match(shown.answer, [/^a\.example\.org\. 60 IN A /, /^a\.example\.org\. 60 IN RRSIG /])
     await verify(t, directory, c)
     t.strictSame([...signing.claimed], [['example.org.', 3600]])
+    const [report] = c.statusReports.flatMap((status) => status().signing ?? [])
+    t.match(report, { zone: 'example.org.', denial: 'nsec', fault: '' })
     const serial = serialOf(c)
     const kept = signatures(c, 'b')
     writeFileSync(join(directory, 'db'), text(2, `c 60 A 192.0.2.2\n${EDITED}`))
