@@ -3,7 +3,7 @@ import type { RollState } from './roll-state.ts'
 import { alsoSeen, confirm, equalIds } from './timeline.ts'
 
 /** TTLs of a version of the zone. */
-export interface PublishedTtls {
+interface PublishedTtls {
   readonly dnskeySeconds: number
   /** Greatest TTL of the zone, the one of negative answers included. */
   readonly zoneSeconds: number

@@ -59,7 +59,7 @@ export type RollRequest =
   | { readonly kind: 'delegation'; readonly isSigned: boolean }
 
 /** A server that makes a key now. Others wait until that time. */
-export interface CreationClaim {
+interface CreationClaim {
   readonly server: string
   readonly untilSeconds: number
 }

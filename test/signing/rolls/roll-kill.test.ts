@@ -35,10 +35,10 @@ t.test('a server that is killed at any write loses no roll, and does none twice'
     const directory = temporaryDirectory(t)
     const keys = join(directory, 'keys')
     const store = new KeyDirectory({ path: keys, clock: systemClock, timers: systemTimers })
-    let kills = run(directory, 6, firstWrite)
+    let kills = run(directory, 24, firstWrite)
     const [first] = (await store.load()).keys
     await store.editState(ZONE, (text) => requestRoll(text, { kind: 'roll', role: 'csk' }))
-    kills += run(directory, 80, firstWrite)
+    kills += run(directory, 110, firstWrite)
     t.ok(kills >= 5, `${kills} kills`)
 
     const { keys: stored, faults } = await store.load()
