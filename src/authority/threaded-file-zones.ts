@@ -8,9 +8,9 @@ import type { SetupContext } from '../plugin/directive.ts'
 import { ZONE_SIGNING, type ZoneSigning } from '../signing/registry.ts'
 import { type SetKey, type VersionSource, ZONE_VERSIONS } from '../xfr/zone-versions.ts'
 import { imageVersionOf, ZoneReader } from '../zone/image/reader.ts'
-import type { SignatureReport } from '../zone/zonefile/check-signatures.ts'
 import { FileZoneTable, type ServedZone } from './file-zones.ts'
 import type { InlineZones } from './inline/inline-zones.ts'
+import type { OwnedZone } from './owned-zone.ts'
 import type { SignatureWatch } from './signature-watch.ts'
 import { answererOf, type VersionMemory } from './version-memory.ts'
 
@@ -23,23 +23,6 @@ interface PublishedZone {
 
 /** By name key: zones that are new or changed; undefined = the zone is no longer served. */
 type ZoneChanges = ReadonlyMap<string, PublishedZone | undefined>
-
-/** A zone in the form of its owner, on the control thread. */
-export interface OwnedZone extends ServedZone {
-  readonly zoneText: string
-  /** The data of the version in force for other threads; undefined = no version is in force. */
-  readonly shared: VersionMemory | undefined
-  /** File or primary that it comes from; undefined = not known. */
-  readonly path?: string
-  /** Serial of the SOA in force. */
-  readonly serial: number
-  /** Changes since the version published before; undefined = anything may have changed. */
-  readonly changed?: readonly SetKey[] | undefined
-  /** What its owner found in the version in force, and logged; undefined = the owner did not check it. */
-  readonly signatures?: SignatureReport | undefined
-  /** Where its owner keeps it for the next start; undefined = nowhere. */
-  readonly snapshot?: { readonly path: string } | undefined
-}
 
 /** What was published last of a zone. */
 interface Published extends PublishedZone {

@@ -16,7 +16,7 @@ import { signedSerial } from './signed-serial.ts'
 import { checkUnsigned, putContent, soaWithSerial } from './source-content.ts'
 
 /** A version of the zone without signatures; its memory does not change. */
-export interface SourceVersion {
+interface SourceVersion {
   readonly buffer: SharedArrayBuffer
   readonly imageVersion: number
   readonly serial: number
@@ -32,7 +32,7 @@ export interface SignedVersion {
 }
 
 /** What makes signatures: see `ZoneSigner`. */
-export interface ContentSigner {
+interface ContentSigner {
   /** Why it cannot sign now; '' = it can. */
   readonly refusal: string
   readonly isDue: boolean
@@ -46,7 +46,7 @@ export interface ContentSigner {
   close(): void
 }
 
-export interface InlineSignerParts {
+interface InlineSignerParts {
   /** Apex, lower-case wire form. */
   readonly zone: Uint8Array
   readonly clock: Clock

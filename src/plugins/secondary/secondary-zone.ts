@@ -1,4 +1,4 @@
-import type { OwnedZone } from '../../authority/threaded-file-zones.ts'
+import type { OwnedZone } from '../../authority/owned-zone.ts'
 import { answererOf, nextVersion, type VersionMemory } from '../../authority/version-memory.ts'
 import { assert } from '../../base/assert.ts'
 import type { Clock } from '../../base/clock.ts'

@@ -2,7 +2,7 @@ import type { OldVersion, RollState, Timeline, TimelineName } from './roll-state
 import { TIMELINES } from './roll-state.ts'
 
 /** States of a key in one set of records, for validators with caches (RFC 7583 section 3.1, with BIND's names). */
-export type KeyPhase = 'hidden' | 'rumoured' | 'omnipresent' | 'unretentive'
+type KeyPhase = 'hidden' | 'rumoured' | 'omnipresent' | 'unretentive'
 
 /** What caches may have: the current version, and old ones. */
 export function liveVersions(timeline: Timeline): readonly (readonly string[])[] {
