@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
+import { InputError } from '../../base/errors.ts'
 import { printTime } from '../../base/rfc3339.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
 import type { MetricsRegistry } from '../../base/telemetry/metrics.ts'
@@ -161,15 +162,21 @@ export class KeyManager implements KeySource {
   }
 
   async #reload(): Promise<void> {
-    const { keys, faults } = await this.#options.store.load()
+    const loaded = await this.#options.store.load().catch((error: unknown) => {
+      if (!(error instanceof InputError)) throw error
+      return error
+    })
+    const isLoaded = !(loaded instanceof InputError)
+    const faults = isLoaded ? loaded.faults : [loaded]
     const texts = faults.map(({ message }) => message)
     const { log } = this.#options
     for (const text of texts) {
       if (!this.#storeFaults.includes(text)) log.warning(text, 'key-fault')
     }
     this.#storeFaults = texts
+    if (!isLoaded) return
     for (const [zone, rolls] of this.#zones) {
-      const own = keys.filter((key) => nameKey(key.zone) === zone)
+      const own = loaded.keys.filter((key) => nameKey(key.zone) === zone)
       rolls.setStored(own, faults.length === 0)
     }
   }

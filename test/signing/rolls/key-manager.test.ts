@@ -216,6 +216,14 @@ t.test('faults: the zone stays signed with what it has', async (t) => {
   const keys = manager.find(ZONE)!
   t.equal(keys.cds.length, 1)
 
+  for (const isAway of [true, false]) {
+    site.store.isAway = isAway
+    site.store.notify()
+    await site.settle()
+    t.equal(manager.find(ZONE), keys)
+    t.strictSame(problems(), isAway ? ['the store is away'] : [])
+  }
+
   const [stored] = site.store.keys.values()
   site.store.keys.clear()
   site.store.faults = [new InputError(undefined, 'Kexample.org.+013+1.private: others can read it')]

@@ -11,11 +11,14 @@ export class MemoryKeyStore implements KeyStore {
   readonly states = new Map<string, string>()
   /** Why changes fail; '' = they do not. */
   fault = ''
+  /** True = it can't be read at all. */
+  isAway = false
   /** Why some keys can't be read. */
   faults: InputError[] = []
   readonly #listeners = new Set<() => void>()
 
   async load(): Promise<LoadedKeys> {
+    if (this.isAway) throw new InputError(undefined, 'the store is away')
     return { keys: [...this.keys.values()], faults: this.faults }
   }
 
