@@ -6,13 +6,13 @@ import { placeOf } from '../plugin/block-place.ts'
 import type { DirectivePart } from '../plugin/description.ts'
 import type { SetupContext } from '../plugin/directive.ts'
 import { ZONE_SIGNING, type ZoneSigning } from '../signing/registry.ts'
-import { type SetKey, type VersionSource, ZONE_VERSIONS } from '../xfr/zone-versions.ts'
+import { type VersionSource, ZONE_VERSIONS } from '../xfr/zone-versions.ts'
 import { imageVersionOf, ZoneReader } from '../zone/image/reader.ts'
 import { FileZoneTable, type ServedZone } from './file-zones.ts'
 import type { InlineZones } from './inline/inline-zones.ts'
 import type { OwnedZone } from './owned-zone.ts'
 import type { SignatureWatch } from './signature-watch.ts'
-import { answererOf, type VersionMemory } from './version-memory.ts'
+import { answererOf } from './version-memory.ts'
 
 /** A zone in the form that is sent to other threads. */
 interface PublishedZone {

@@ -2,10 +2,10 @@ import { InputError } from '../base/errors.ts'
 import type { Directive, LoadDirectives } from '../plugin/directive.ts'
 
 /**
- * Every directive that a Corefile may contain, in the order of the chain: CoreDNS's plugin.cfg,
- * with `kuadrant` in the same place as in Kuadrant's builds of CoreDNS, `ocp_dnsnameresolver` as in
- * OpenShift's, `admin` above all that publish zones, `k8s_cache` beside `cache`, `error-report` beside
- * `nsid`, `xdp` beside `multisocket`, and `egress` above all that change or cache answers. A plugin sees the effects of those below it.
+ * Every directive that a Corefile may contain, in the order of the chain: CoreDNS's plugin.cfg, with `kuadrant` in the
+ * same place as in Kuadrant's builds of CoreDNS, `ocp_dnsnameresolver` as in OpenShift's, `admin` above all that
+ * publish zones, `k8s_cache` beside `cache`, `error-report` beside `nsid`, `xdp` beside `multisocket`, and `egress`
+ * above all that change or cache answers. A plugin sees the effects of those below it.
  */
 export const DIRECTIVE_NAMES: readonly string[] = [
   'root',

@@ -12,7 +12,10 @@ interface CheckedDirectory {
   readonly pattern: FilePattern
 }
 
-/** Returns the faults of all zone files of the directory. `isWholeAmong`: see `AutoOptions`. `signs`: whether `dnssec` does. */
+/**
+ * Returns the faults of all zone files of the directory. `isWholeAmong`: see `AutoOptions`. `signs`: whether `dnssec`
+ * does.
+ */
 export function checkFiles(
   { directory, pattern, position }: CheckedDirectory,
   isWholeAmong: (found: readonly FoundZone[]) => (zone: Uint8Array) => boolean,

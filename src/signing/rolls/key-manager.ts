@@ -37,8 +37,8 @@ export interface KeyManagerOptions {
 }
 
 /**
- * The keys of zones, which it makes and rolls. Servers with the same key store may run at the same time: each step is a change
- * of the state in the store, which only one of them can make.
+ * The keys of zones, which it makes and rolls. Servers with the same key store may run at the same time: each step is a
+ * change of the state in the store, which only one of them can make.
  */
 export class KeyManager implements KeySource {
   readonly #options: KeyManagerOptions

@@ -12,12 +12,12 @@ interface Moved {
 const ROUNDS_MAX = 20
 
 /**
- * Changes the DNSKEY RRset, the keys that sign the zone, and the DS records that the parent should have, as far as caches
- * allow now. The order of a roll follows from what is safe:
+ * Changes the DNSKEY RRset, the keys that sign the zone, and the DS records that the parent should have, as far as
+ * caches allow now. The order of a roll follows from what is safe:
  *
  * - ZSK: pre-publish (RFC 7583 section 3.2.1).
- * - KSK: the DNSKEY, then both DS records in the parent (double-DS), then the new DS alone, then the new DNSKEY alone. The
- *   DNSKEY comes first, because registries refuse a DS that no DNSKEY matches.
+ * - KSK: the DNSKEY, then both DS records in the parent (double-DS), then the new DS alone, then the new DNSKEY alone.
+ *   The DNSKEY comes first, because registries refuse a DS that no DNSKEY matches.
  * - CSK: both at the same time.
  * - Algorithm: signatures, DNSKEY, DS, and back in the opposite order (RFC 6781 section 4.1.4, conservative approach).
  * - First keys: DNSKEY and signatures, then the DS.

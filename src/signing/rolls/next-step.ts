@@ -1,5 +1,5 @@
 import { keyName } from './key-text.ts'
-import { dueSeconds, type Plan, type PlanInput, plan } from './plan.ts'
+import { dueSeconds, type PlanInput, plan, type RollPlan } from './plan.ts'
 import { TIMELINES } from './roll-state.ts'
 
 /** What happens next. */
@@ -13,7 +13,10 @@ export interface NextStep {
 const SECONDS_MAX = 8e12
 
 /** Returns the next step after a plan that was carried out; undefined = none is due, ever. */
-export function nextStep(input: Omit<PlanInput, 'state'>, { state }: Plan): NextStep | undefined {
+export function nextStep(
+  input: Omit<PlanInput, 'state'>,
+  { state }: RollPlan,
+): NextStep | undefined {
   const ends = TIMELINES.flatMap((name) =>
     state[name].older.map(({ untilSeconds }) => untilSeconds),
   )
@@ -31,7 +34,7 @@ export function nextStep(input: Omit<PlanInput, 'state'>, { state }: Plan): Next
   return waiting(state)
 }
 
-function waiting({ dnskey, signers, ds, keys }: Plan['state']): NextStep | undefined {
+function waiting({ dnskey, signers, ds, keys }: RollPlan['state']): NextStep | undefined {
   if (!dnskey.isKnown || !signers.isKnown) {
     return { atSeconds: undefined, text: 'wait until a version signed with these keys is served' }
   }

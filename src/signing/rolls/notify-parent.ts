@@ -36,8 +36,8 @@ interface NotifyParts {
 }
 
 /**
- * Notifies the parent that the CDS of a zone changed (RFC 9859), if it has published where to. Otherwise the parent finds the
- * change when it looks for it. Never rejects.
+ * Notifies the parent that the CDS of a zone changed (RFC 9859), if it has published where to. Otherwise the parent
+ * finds the change when it looks for it. Never rejects.
  */
 export async function notifyParent(
   zone: Uint8Array,

@@ -17,8 +17,8 @@ export type AskServer = (asked: Asked) => Promise<Answered>
 const TIMEOUT_MS = 5000
 
 /**
- * Asks all servers of the parent for the DS of a zone, over TCP, because a forged reply could end a wait too early. Returns
- * what they agree on, or why that is not known.
+ * Asks all servers of the parent for the DS of a zone, over TCP, because a forged reply could end a wait too early.
+ * Returns what they agree on, or why that is not known.
  */
 export async function askParentDs(
   zone: Uint8Array,

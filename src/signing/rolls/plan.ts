@@ -38,7 +38,7 @@ export interface NewKey {
   readonly algorithm: number
 }
 
-export interface Plan {
+export interface RollPlan {
   readonly state: RollState
   /** What was done, in words; empty = nothing. */
   readonly steps: readonly string[]
@@ -57,7 +57,7 @@ function isZsk({ flags }: UsableKey): boolean {
  * Decides what to do now. It does no more than the caches of validators allow, so it may be called at any time and any
  * number of times: the same state at the same time gives the same plan.
  */
-export function plan(input: PlanInput): Plan {
+export function plan(input: PlanInput): RollPlan {
   const draft = new Draft(input)
   draft.followPolicy()
   draft.passTime()

@@ -30,9 +30,9 @@ export interface OldVersion {
 }
 
 /**
- * The ids of keys in one set of records: those of the DNSKEY RRset, those whose signatures the zone has, those of the DS
- * RRset. The rest of a roll follows from it: a key is hidden if no version has it, omnipresent if all have it, rumoured if
- * old ones lack it, unretentive if only old ones have it (RFC 7583).
+ * The ids of keys in one set of records: those of the DNSKEY RRset, those whose signatures the zone has, those of the
+ * DS RRset. The rest of a roll follows from it: a key is hidden if no version has it, omnipresent if all have it,
+ * rumoured if old ones lack it, unretentive if only old ones have it (RFC 7583).
  */
 export interface Timeline {
   /** Sorted. */
@@ -128,7 +128,10 @@ export function scanRollState(text: string): RollState {
   return { configured, wanted, isSigned, cdsSeconds, keys, ...timelines, claim, requests }
 }
 
-/** The `edit` of a key store that adds a request. @throws InputError if there is no state yet, or too many requests wait. */
+/**
+ * The `edit` of a key store that adds a request. @throws InputError if there is no state yet, or too many requests
+ * wait.
+ */
 export function requestRoll(text: string | undefined, request: RollRequest): string {
   if (text === undefined) {
     throw new InputError(undefined, 'no server has signed the zone with these keys yet')

@@ -6,9 +6,9 @@ import { liveVersions } from './timeline.ts'
 type CachedSets = Readonly<Record<TimelineName, readonly string[]>>
 
 /**
- * True if every answer validates for each combination of old and current versions, if `keys` becomes the current version of
- * one of them. Also holds for validators that demand a valid signature of each algorithm (RFC 4035 section 2.2, RFC 6840
- * section 5.11).
+ * True if every answer validates for each combination of old and current versions, if `keys` becomes the current
+ * version of one of them. Also holds for validators that demand a valid signature of each algorithm (RFC 4035 section
+ * 2.2, RFC 6840 section 5.11).
  */
 export function isSafe(state: RollState, changed: TimelineName, keys: readonly string[]): boolean {
   const [dnskeys, signers, parents] = TIMELINES.map((name) =>

@@ -42,8 +42,8 @@ export function alsoSeen(timeline: Timeline, keys: readonly string[]): Timeline 
 }
 
 /**
- * Notes that the current version is served now, with that TTL. Caches keep an old one for `waitSeconds` and the greater of
- * both TTLs.
+ * Notes that the current version is served now, with that TTL. Caches keep an old one for `waitSeconds` and the greater
+ * of both TTLs.
  */
 export function confirm(
   timeline: Timeline,
@@ -72,7 +72,8 @@ export function expire(timeline: Timeline, nowSeconds: number): Timeline {
 }
 
 /**
- * If the clock is now earlier than the begin of a wait, the whole wait begins again: how much of it is over is not known.
+ * If the clock is now earlier than the begin of a wait, the whole wait begins again: how much of it is over is not
+ * known.
  */
 export function restartWaits(timeline: Timeline, nowSeconds: number): Timeline {
   const restart = (version: OldVersion): OldVersion => {

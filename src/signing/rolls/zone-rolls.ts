@@ -14,7 +14,7 @@ import { tagText } from './key-text.ts'
 import { type NextStep, nextStep } from './next-step.ts'
 import { noteParent, notePublished, type SeenParent } from './observe.ts'
 import type { ParentDs } from './parent-ds.ts'
-import { type NewKey, type Plan, type PlanInput, plan } from './plan.ts'
+import { type NewKey, type PlanInput, plan, type RollPlan } from './plan.ts'
 import type { RollPolicy } from './policy.ts'
 import { printRollState, type RollState, scanRollState } from './roll-state.ts'
 import type { SteadyClock } from './steady-clock.ts'
@@ -56,7 +56,7 @@ const PASSES_MAX = 10
 const PUBLISH_SECONDS_MAX = 3600
 
 interface Decided {
-  readonly made: Plan
+  readonly made: RollPlan
   readonly text: string
   /** This server makes the keys that are missing. */
   readonly isClaimed: boolean
@@ -282,7 +282,7 @@ export class ZoneRolls {
     this.#state = state
     this.#adopt(state)
     const nowSeconds = this.#now()
-    const quiet: Plan = { state, steps: [], create: [], retire: [] }
+    const quiet: RollPlan = { state, steps: [], create: [], retire: [] }
     this.next = nextStep(this.#input(nowSeconds), quiet)
   }
 

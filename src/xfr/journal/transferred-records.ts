@@ -11,7 +11,7 @@ import {
 } from '../../zone/image/signature-directory.ts'
 
 /** The records of an RRset that a transfer has, and their TTL. */
-export interface TransferredRecords {
+interface TransferredRecords {
   /** Indexes of their rdata. */
   readonly rdataIndexes: ArrayLike<number>
   /** Not of signatures: those have the TTLs of what they cover. */

@@ -10,8 +10,8 @@ import { DEFAULT_POLICY } from '../../../src/signing/rolls/policy.ts'
 import { scanRollState } from '../../../src/signing/rolls/roll-state.ts'
 
 /**
- * A server that rolls keys until an hour, with a parent that follows its CDS: for `roll-kill.test.ts`. It kills itself at
- * the write with that number; 0 = never. Arguments: directory, hour, number.
+ * A server that rolls keys until an hour, with a parent that follows its CDS: for `roll-kill.test.ts`. It kills itself
+ * at the write with that number; 0 = never. Arguments: directory, hour, number.
  */
 const [directory = '', end = '', last = ''] = process.argv.slice(2)
 /** The functions that the modules of `src` call, too. */

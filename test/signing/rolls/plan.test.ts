@@ -16,7 +16,10 @@ function signed(policy: Partial<RollPolicy> = {}): RollWorld {
   return world
 }
 
-/** Steps with the hour when they happen. The world moves every half hour. A DNSKEY waits 2.1 hours, signatures as well, a DS 26.1 hours. */
+/**
+ * Steps with the hour when they happen. The world moves every half hour. A DNSKEY waits 2.1 hours, signatures as well,
+ * a DS 26.1 hours.
+ */
 t.test('the steps of each roll', async (t) => {
   const table: readonly {
     readonly what: string

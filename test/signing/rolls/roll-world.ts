@@ -29,8 +29,8 @@ function serve(versions: Served[], next: Served): void {
 }
 
 /**
- * A zone, its parent, and all caches of the Internet. Time is in seconds. Each version that any server may still serve, or any
- * cache may still have, counts.
+ * A zone, its parent, and all caches of the Internet. Time is in seconds. Each version that any server may still serve,
+ * or any cache may still have, counts.
  */
 export class RollWorld {
   policy: RollPolicy
@@ -111,7 +111,10 @@ export class RollWorld {
     this.#text = printRollState(notePublished(this.state, ttls, this.policy, this.nowSeconds))
   }
 
-  /** The parent does what the CDS of one of the servers ask for. `server`: which one; 0 = the first, which is never late. */
+  /**
+   * The parent does what the CDS of one of the servers ask for. `server`: which one; 0 = the first, which is never
+   * late.
+   */
   followCds(server = 0): void {
     const served = this.#cached(this.#cds, this.policy.zonePropagationSeconds)
     this.setParent(served.at(-1 - (server % served.length))!)
@@ -183,7 +186,10 @@ export class RollWorld {
   }
 }
 
-/** Lets time pass with a server that publishes at once and a parent that follows CDS at once. Returns steps with their hour. */
+/**
+ * Lets time pass with a server that publishes at once and a parent that follows CDS at once. Returns steps with their
+ * hour.
+ */
 export function timelineOf(world: RollWorld, hours: number): readonly string[] {
   const start = world.seconds
   const lines: string[] = []
