@@ -1,10 +1,17 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { systemClock } from '../../src/base/clock.ts'
+import { systemTimers } from '../../src/base/timers.ts'
 import { composeParts } from '../../src/cli/compose.ts'
+import { Algorithm } from '../../src/dns/dnssec/algorithms.ts'
+import { FLAGS_KSK } from '../../src/dns/dnssec/dnskey.ts'
+import { scanName } from '../../src/dns/name/name.ts'
 import { describe, Supervisor, type SupervisorParts } from '../../src/server/supervisor.ts'
+import { KeyDirectory } from '../../src/signing/keys/key-directory.ts'
 import { lineBufferTo } from '../support/line-buffer.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 // Own process: it changes the environment and the working directory.
 // Long: it starts a server for each example.
@@ -50,8 +57,13 @@ async function startAndStop(name: string, text: string): Promise<string> {
 // Threads take their time to start here, where they load the sources, and do the same setups.
 process.env.SEXTANT_UDP = 'dgram'
 
-// Paths in examples start at the repository's root.
-process.chdir(root)
+// Paths in examples start at a folder with the repository's zones, keys of example.org, and room for signed files.
+const directory = temporaryDirectory(t)
+for (const name of ['zones', 'src']) symlinkSync(join(root, name), join(directory, name))
+mkdirSync(join(directory, 'signed'))
+const keys = { path: join(directory, 'keys'), clock: systemClock, timers: systemTimers }
+await new KeyDirectory(keys).create(scanName('example.org.')!, Algorithm.EcdsaP256, FLAGS_KSK)
+process.chdir(directory)
 
 for (const folder of folders) {
   t.test(`README of ${folder}`, async (t) => {
