@@ -10,8 +10,8 @@ import type { ServedView } from './served-health.ts'
 /** Receives the changes of a zone. */
 export interface RRsetSink {
   put(owner: Uint8Array, set: OwnerSet): void
-  /** The RRset, which was put before, is as it was for clients; set identifiers may differ. */
-  rename?(owner: Uint8Array, set: OwnerSet): void
+  /** The RRset has the records of `before`; set identifiers, and what replies note about it, may differ. */
+  rename?(owner: Uint8Array, set: OwnerSet, before: OwnerSet): void
   remove(owner: Uint8Array, type: number): void
   /** Makes a name exist even without RRsets, so that its answers are NODATA, or ends that. */
   declare(owner: Uint8Array, isDeclared: boolean): void

@@ -358,7 +358,8 @@ export class RecordZone {
     const changes = plan(owner, served, wanted)
     for (const set of wanted) {
       const isPut = changes.some((change) => change.kind === 'put' && change.set === set)
-      if (!isPut) this.#options.sink.rename?.(owner, set)
+      const before = served.find(({ type }) => type === set.type)
+      if (!isPut) this.#options.sink.rename?.(owner, set, before!)
     }
     for (const change of changes) {
       const type = change.kind === 'put' ? change.set.type : change.type

@@ -31,8 +31,8 @@ export class ContentSink implements Required<RRsetSink> {
     this.#settle(owner, set.type)
   }
 
-  rename(owner: Uint8Array, set: OwnerSet): void {
-    if (this.#parts.sink.rename(owner, set)) this.#parts.signatures?.note(owner, set.type)
+  rename(owner: Uint8Array, set: OwnerSet, before: OwnerSet): void {
+    if (this.#parts.sink.rename(owner, set, before)) this.#parts.signatures?.note(owner, set.type)
   }
 
   remove(owner: Uint8Array, type: number): void {

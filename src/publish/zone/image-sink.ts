@@ -1,3 +1,4 @@
+import { OPEN } from '../../steering/rules.ts'
 import type { SteeringTable } from '../../steering/table.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
@@ -54,8 +55,9 @@ export class ImageSink implements RRsetSink {
   }
 
   /** The counters belong to the names of the endpoints. */
-  rename(owner: Uint8Array, set: OwnerSet): boolean {
-    return this.#counted !== undefined && this.put(owner, set)
+  rename(owner: Uint8Array, set: OwnerSet, before: OwnerSet): boolean {
+    const isNoted = hasNote(set) || hasNote(before)
+    return (isNoted || this.#counted !== undefined) && this.put(owner, set)
   }
 
   remove(owner: Uint8Array, type: number): void {
@@ -69,11 +71,21 @@ export class ImageSink implements RRsetSink {
 
   #compose(owner: Uint8Array, set: OwnerSet): Uint32Array | undefined {
     const { type, candidates } = set
+    const rules = ignoresHealth(set) ? { ...set, ignoresHealth: true } : set
     const table = this.#table
-    if (this.#counted === undefined) return table.compose(candidates, type, set)
+    if (this.#counted === undefined) return table.compose(candidates, type, rules)
     const { counters, zone } = this.#counted
     return counters.count(zone, owner, set, (outcomes) => {
-      return table.compose(candidates, type, set, outcomes)
+      return table.compose(candidates, type, rules, outcomes)
     })
   }
+}
+
+function ignoresHealth({ allDown }: OwnerSet): boolean {
+  return allDown?.policy === OPEN
+}
+
+/** True if replies note something about the set. */
+function hasNote(set: OwnerSet): boolean {
+  return ignoresHealth(set)
 }

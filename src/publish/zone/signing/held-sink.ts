@@ -28,8 +28,8 @@ export class HeldSink implements RRsetSink {
     else this.#hold(owner, set.type, () => this.#to().put(owner, set))
   }
 
-  rename(owner: Uint8Array, set: OwnerSet): void {
-    if (this.#isPassing) this.#to().rename(owner, set)
+  rename(owner: Uint8Array, set: OwnerSet, before: OwnerSet): void {
+    if (this.#isPassing) this.#to().rename(owner, set, before)
     // A held change of another version must not be replaced by less.
     else this.#hold(owner, set.type, () => this.#to().put(owner, set))
   }
