@@ -57,8 +57,8 @@ export class KeySecret implements KeyStore {
   readonly #place: string
   readonly #ref: ObjectRef
   readonly #objects: Objects
-  /** The version that was read or written last; '' = none. */
-  #seen = ''
+  /** The version that `load` returned or the listener was called for, with our own changes to it; '' = none. */
+  #known = ''
 
   constructor(parts: KeySecretParts) {
     const { api, timers, namespace, name } = parts
@@ -70,9 +70,12 @@ export class KeySecret implements KeyStore {
 
   async load(): Promise<LoadedKeys> {
     try {
-      return this.#keysOf((await this.#read()).members)
+      const { resourceVersion, members } = await this.#read()
+      this.#known = resourceVersion
+      return this.#keysOf(members)
     } catch (error) {
       if (!(error instanceof InputError)) throw error
+      this.#known = ''
       return { keys: [], faults: [error] }
     }
   }
@@ -140,20 +143,35 @@ export class KeySecret implements KeyStore {
     })
   }
 
-  /** The Secret is read now and then: a watch would need the right to list Secrets. */
+  /**
+   * The Secret is read now and then: a watch would need the right to list Secrets. A Secret that can't be read any more
+   * is a change, too.
+   */
   watch(listener: () => void): () => void {
     let isBusy = false
     return this.#parts.timers.every(CHECK_MS, () => {
       if (isBusy) return
       isBusy = true
-      const before = this.#seen
-      void this.#read()
-        .then(({ resourceVersion }) => resourceVersion !== before && listener())
-        .catch(ignoreInputError)
+      void this.#readVersion()
+        .then((version) => {
+          if (version === this.#known) return
+          this.#known = version
+          listener()
+        })
         .finally(() => {
           isBusy = false
         })
     })
+  }
+
+  /** '' = the Secret can't be read. */
+  async #readVersion(): Promise<string> {
+    try {
+      return (await this.#read()).resourceVersion
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      return ''
+    }
   }
 
   #keysOf(members: Members): LoadedKeys {
@@ -200,12 +218,14 @@ export class KeySecret implements KeyStore {
   /** Replaces the members. `edit` returns undefined to leave them. True = it did not. */
   async #edit(edit: (members: Members) => Members | undefined): Promise<boolean> {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const { object, members } = await this.#read()
+      const { object, resourceVersion, members } = await this.#read()
       const next = edit(members)
       if (next === undefined) return false
       try {
         const written = await this.#objects.replace(this.#ref, { ...object, data: encode(next) })
-        this.#seen = textOf(written.metadata, 'resourceVersion')
+        // Else the keys of another process are not loaded yet.
+        if (this.#known === resourceVersion)
+          this.#known = textOf(written.metadata, 'resourceVersion')
         return true
       } catch (error) {
         if (!isConflict(error)) throw this.#explain(error, 'change')
@@ -221,7 +241,6 @@ export class KeySecret implements KeyStore {
       throw new InputError(undefined, `${this.#place} does not exist; create it: ${command}`)
     }
     const resourceVersion = textOf(object.metadata, 'resourceVersion')
-    this.#seen = resourceVersion
     return { object, resourceVersion, members: decode(object.data) }
   }
 
@@ -235,12 +254,16 @@ export class KeySecret implements KeyStore {
 
   #explain(error: unknown, verb: 'read' | 'change'): unknown {
     if (!(error instanceof ApiError)) return error
-    return new InputError(undefined, `can't ${verb} ${this.#place}: ${error.message}`, error)
+    const { namespace, name } = this.#ref
+    const rule = `{apiGroups: [""], resources: [secrets], resourceNames: [${name}], verbs: [get, update]}`
+    const fix = error.status === 403 ? `; add the rule ${rule} to a Role in ${namespace}` : ''
+    return new InputError(undefined, `can't ${verb} ${this.#place}: ${error.message}${fix}`, error)
   }
 }
 
-function ignoreInputError(error: unknown): void {
-  if (!(error instanceof InputError)) throw error
+/** True if the store may have no such fault soon, without a change by its owner: the API server does not answer. */
+export function isTemporaryFault({ cause }: InputError): boolean {
+  return cause instanceof ApiError && cause.status !== 403
 }
 
 function decode(data: JsonValue | undefined): Map<string, string> {

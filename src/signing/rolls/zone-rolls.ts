@@ -149,7 +149,8 @@ export class ZoneRolls {
       } catch (error) {
         if (!(error instanceof InputError)) throw error
         this.#retrySeconds = this.#now() + RETRY_SECONDS
-        this.#setFault('step', `${error.message}; the zone stays signed with the keys that it has`)
+        const effect = this.keys === undefined ? '' : '; the zone stays signed with the keys it has'
+        this.#setFault('step', `${error.message}${effect}`)
         if (this.keys === undefined && this.#state !== undefined) this.#adopt(this.#state)
       }
     }
@@ -161,17 +162,32 @@ export class ZoneRolls {
   }
 
   async #carryOut(): Promise<void> {
-    const { mayChange, store, zone } = this.#parts
+    const { mayChange } = this.#parts
     for (let pass = 0; pass < PASSES_MAX && !this.#isStopped; pass++) {
-      if (!mayChange()) {
-        const text = await store.readState(zone)
-        if (text !== undefined) this.#accept(scanRollState(text))
-        return
-      }
+      if (!mayChange()) return this.#follow()
       const decided = await this.#decideAndWrite()
       if (!(await this.#changeStore(decided))) return
       await this.#parts.reload()
     }
+  }
+
+  /** Does what the server that changes the keys wrote. */
+  async #follow(): Promise<void> {
+    const { store, zone, reload } = this.#parts
+    // It may be out of date when this server may change the keys.
+    this.#seen = undefined
+    const state = this.#scanStored(await store.readState(zone))
+    if (state === undefined) return
+    if (state.keys.some(({ id }) => !this.#storeIds.has(id))) await reload()
+    this.#accept(state)
+  }
+
+  /** @throws InputError if the state is invalid, or the store has lost it. */
+  #scanStored(text: string | undefined): RollState | undefined {
+    if (text !== undefined) return scanRollState(text)
+    if (this.#state === undefined) return undefined
+    const fix = 'restore a backup of it, or restart all servers to begin with its keys or new ones'
+    throw new InputError(undefined, `the key store has lost the state of the rolls; ${fix}`)
   }
 
   /** The plan is made again if another server changed the state meanwhile. */
@@ -205,7 +221,7 @@ export class ZoneRolls {
   #decide(text: string | undefined): Decided {
     const { policy } = this.#parts
     const nowSeconds = this.#now()
-    const before = text === undefined ? undefined : scanRollState(text)
+    const before = this.#scanStored(text)
     let state = before
     if (state !== undefined && this.#publishedTtl !== undefined && this.#isComposedOf(state)) {
       const ttls = {

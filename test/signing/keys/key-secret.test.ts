@@ -3,7 +3,7 @@ import { Algorithm } from '../../../src/dns/dnssec/algorithms.ts'
 import { FLAGS_KSK, FLAGS_ZSK, generatePrivateKey } from '../../../src/dns/dnssec/dnskey.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
 import { type ApiObject, isObject } from '../../../src/kube/api.ts'
-import { KeySecret } from '../../../src/signing/keys/key-secret.ts'
+import { isTemporaryFault, KeySecret } from '../../../src/signing/keys/key-secret.ts'
 import { MemoryApi } from '../../support/memory-api.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 
@@ -106,9 +106,21 @@ t.test('changes of other processes are noticed, own ones are not', async (t) => 
   await other.writeState(ZONE, 'foreign')
   t.equal(await check(), 1)
   t.equal(await check(), 1)
+  await other.writeState(ZONE, 'seen, but its keys are not loaded')
+  await one.readState(ZONE)
+  t.equal(await check(), 2)
+  await other.writeState(ZONE, 'foreign')
+  await one.writeState(ZONE, 'own, on top of it')
+  t.equal(await check(), 3)
+  stage.api.refuse = () => 503
+  t.equal(await check(), 4, 'a Secret that cannot be read')
+  t.equal(await check(), 4)
+  stage.api.refuse = () => undefined
+  t.equal(await check(), 5, 'and can be read again')
+  t.equal(await check(), 5)
   stop()
   await other.writeState(ZONE, 'later')
-  t.equal(await check(), 1)
+  t.equal(await check(), 5)
 })
 
 t.test('faults name the Secret and the fix, and never a key', async (t) => {
@@ -131,8 +143,20 @@ t.test('faults name the Secret and the fix, and never a key', async (t) => {
   await t.rejects(missing.store().writeState(ZONE, 'x'), { message: new RegExp(create) })
   const refusing = new Stage()
   refusing.api.refuse = () => 403
-  t.match((await refusing.store().load()).faults[0]?.message, /can't read Secret dns\/keys: .*403/)
+  const [refused] = (await refusing.store().load()).faults
+  t.match(refused?.message, /can't read Secret dns\/keys: .*403/)
+  t.ok(
+    refused?.message.endsWith(
+      'add the rule {apiGroups: [""], resources: [secrets], resourceNames: [keys], verbs: [get, update]} to a Role in dns',
+    ),
+  )
   await t.rejects(refusing.store().create(ZONE, EcdsaP256, FLAGS_KSK), {
     message: /Secret dns\/keys/,
   })
+  const isTemporary = async (stage: Stage): Promise<boolean> =>
+    isTemporaryFault((await stage.store().load()).faults[0]!)
+  t.notOk(await isTemporary(missing))
+  t.notOk(await isTemporary(refusing))
+  refusing.api.refuse = () => 503
+  t.ok(await isTemporary(refusing), 'an API server that does not work')
 })

@@ -4,6 +4,7 @@ import { InputError } from '../../../src/base/errors.ts'
 import { NO_METRICS } from '../../../src/base/telemetry/metrics.ts'
 import { matchesDs } from '../../../src/dns/dnssec/ds.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
+import type { KeyStore } from '../../../src/signing/keys/key-store.ts'
 import { KeyManager, type KeyManagerOptions } from '../../../src/signing/rolls/key-manager.ts'
 import { DEFAULT_POLICY } from '../../../src/signing/rolls/policy.ts'
 import { type RollRequest, requestRoll } from '../../../src/signing/rolls/roll-state.ts'
@@ -252,6 +253,53 @@ t.test('faults: the zone stays signed with what it has', async (t) => {
   await site.settle()
   t.match(problems(), [/has an invalid line 2/, /no key matches/])
   t.equal(manager.find(ZONE)!.cds.length, 2)
+})
+
+t.test('a store that became empty: no new keys are made, and the zone stays signed', async (t) => {
+  for (const mayChange of [() => true, () => false]) {
+    const site = new Site()
+    t.teardown(() => site.close())
+    const leader = await site.open()
+    const manager = mayChange() ? leader : await site.open({ mayChange })
+    if (manager !== leader) leader.stop()
+    const keys = manager.find(ZONE)!
+    site.store.keys.clear()
+    site.store.states.clear()
+    site.store.notify()
+    await site.settle()
+    t.equal(manager.find(ZONE), keys)
+    t.equal(site.store.keys.size, 0)
+    const [reason] = manager.problems.flatMap(({ problems }) =>
+      [...problems].map((one) => one.reason),
+    )
+    t.match(reason, /the key store has lost the state of the rolls; restore a backup of it/)
+    t.match(reason, /; the zone stays signed with the keys it has$/)
+  }
+})
+
+t.test('a follower loads keys that were made after it had read the store', async (t) => {
+  const site = new Site()
+  t.teardown(() => site.close())
+  await site.open()
+  const { store } = site
+  const loaded: number[] = []
+  const slow: KeyStore = {
+    load: async () => {
+      const found = await store.load()
+      loaded.push(found.keys.length)
+      return loaded.length === 1 ? { keys: [], faults: [] } : found
+    },
+    create: (zone, algorithm, flags) => store.create(zone, algorithm, flags),
+    readState: (zone) => store.readState(zone),
+    writeState: (...args) => store.writeState(...args),
+    editState: (...args) => store.editState(...args),
+    retire: (id) => store.retire(id),
+    watch: (listener) => store.watch(listener),
+  }
+  const follower = await site.open({ store: slow, mayChange: () => false })
+  t.equal(follower.find(ZONE)?.dnskeys.length, 1)
+  t.strictSame(follower.problems, [])
+  t.equal(loaded.length, 2)
 })
 
 t.test('a clock that is put forward ends no wait', async (t) => {
