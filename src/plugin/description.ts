@@ -94,7 +94,7 @@ export interface DirectivePart {
   readonly offline?: ((load: OfflineLoad) => void | Promise<void>) | undefined
   /** Returns the reason why the directive is not ready, or '' if it is. */
   readonly ready?: (() => string) | undefined
-  /** Returns text for the ready page while `ready` returns '', or ''. */
+  /** Returns text for the ready page, or ''. It is shown while all directives are ready. */
   readonly note?: (() => string) | undefined
   /** Contributes to the status of the server. Runs at each request for it, and must not throw. */
   readonly status?: (() => StatusPart) | undefined

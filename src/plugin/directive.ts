@@ -16,7 +16,7 @@ import type { ServerBlock, UnsetVariable } from '../corefile/parser.ts'
 import type { HostPort } from '../dns/host-port.ts'
 import type { AnswerExplainer } from './answer-explainer.ts'
 import type { CounterSlots } from './counter-slots.ts'
-import type { Description } from './description.ts'
+import type { Description, DirectivePart } from './description.ts'
 import type { Metadata } from './metadata.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -108,6 +108,15 @@ export interface ReadinessCheck {
   readonly name: string
   readonly check: () => string
   readonly note?: (() => string) | undefined
+}
+
+/** Returns what a part says on the ready page and in the status; undefined = nothing. */
+export function readinessOf(
+  name: string,
+  { ready, note }: DirectivePart,
+): ReadinessCheck | undefined {
+  if (ready === undefined && note === undefined) return undefined
+  return { name, check: ready ?? (() => ''), note }
 }
 
 /** Everything a `setup` can reach. */

@@ -15,12 +15,13 @@ import type { Token } from '../corefile/token.ts'
 import type { AdminSite } from '../plugin/admin.ts'
 import type { AnswerExplainer } from '../plugin/answer-explainer.ts'
 import { type DirectivePart, type HttpEndpoint, partsOf } from '../plugin/description.ts'
-import type {
-  BlockConfig,
-  CorefileView,
-  Directive,
-  ReadinessCheck,
-  SetupContext,
+import {
+  type BlockConfig,
+  type CorefileView,
+  type Directive,
+  type ReadinessCheck,
+  readinessOf,
+  type SetupContext,
 } from '../plugin/directive.ts'
 import type { HandlerFactory } from '../plugin/handler.ts'
 import { Metadata } from '../plugin/metadata.ts'
@@ -256,8 +257,9 @@ function register(placed: RegisteredPart, draft: BlockDraft, all: ContextParts):
     if (part.answers === true) draft.answers = true
     if (part.takesChaos === true) draft.takesChaos = true
   }
-  const { ready: check, note, status, problems: groups } = part
-  if (check !== undefined) reports.readiness.push({ name: directive, check, note })
+  const { status, problems: groups } = part
+  const readiness = readinessOf(directive, part)
+  if (readiness !== undefined) reports.readiness.push(readiness)
   if (status !== undefined) reports.status.push(status)
   if (groups !== undefined) reports.problems.push({ plugin: directive, groups })
   if (part.admin !== undefined) admin.push(part.admin)

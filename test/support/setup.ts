@@ -21,11 +21,12 @@ import {
   type HttpReply,
   partsOf,
 } from '../../src/plugin/description.ts'
-import type {
-  BlockConfig,
-  Directive,
-  ReadinessCheck,
-  SetupContext,
+import {
+  type BlockConfig,
+  type Directive,
+  type ReadinessCheck,
+  readinessOf,
+  type SetupContext,
 } from '../../src/plugin/directive.ts'
 import type { Handler, HandlerFactory } from '../../src/plugin/handler.ts'
 import { Metadata } from '../../src/plugin/metadata.ts'
@@ -134,10 +135,11 @@ export class SetUp implements SetupContext {
   }
 
   #register(part: DirectivePart, plugin: string): void {
-    const { handler, check, ready, note, status, problems, admin, http, fault } = part
+    const { handler, check, status, problems, admin, http, fault } = part
+    const readiness = readinessOf(plugin, part)
     if (handler !== undefined) this.factories.push(handler)
     if (check !== undefined) this.checks.push(check)
-    if (ready !== undefined) this.readiness.push({ name: plugin, check: ready, note })
+    if (readiness !== undefined) this.readiness.push(readiness)
     if (status !== undefined) this.statusReports.push(status)
     if (problems !== undefined) this.problemReports.push({ plugin, groups: problems })
     if (admin !== undefined) this.adminSites.push(admin)

@@ -81,7 +81,7 @@ export class DirectoryKeys implements ServedKeys {
   }
 
   note(): string {
-    return this.#manager?.notes.join('\n') ?? ''
+    return this.#manager?.notes.join('; ') ?? ''
   }
 
   async check(): Promise<number> {

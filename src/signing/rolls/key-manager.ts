@@ -16,6 +16,9 @@ import type { RollPolicy } from './policy.ts'
 import { SteadyClock } from './steady-clock.ts'
 import { ZoneRolls, type ZoneRollsParts } from './zone-rolls.ts'
 
+/** Longest list of notes. */
+const NOTES_MAX = 10
+
 export interface KeyManagerOptions {
   readonly store: KeyStore
   /** Apexes, lower-case wire form. */
@@ -123,13 +126,18 @@ export class KeyManager implements KeySource {
     return groups
   }
 
-  /** One line for each zone whose keys wait for something. */
+  /** The next step of each zone whose keys wait for something; the first ones if they are many. */
   get notes(): readonly string[] {
-    return [...this.#zones.values()].flatMap(({ name, next }) => {
+    const waiting = [...this.#zones.values()]
+      .filter(({ next }) => next !== undefined)
+      .sort((a, b) => atOf(a) - atOf(b))
+    const notes = waiting.slice(0, NOTES_MAX).flatMap(({ name, next }) => {
       if (next === undefined) return []
       const at = next.atSeconds === undefined ? '' : ` at ${printTime(next.atSeconds * 1000)}`
       return [`keys of ${name}: next: ${next.text}${at}`]
     })
+    const more = waiting.length - notes.length
+    return more === 0 ? notes : [...notes, `and ${more} more zones`]
   }
 
   #add(zone: Uint8Array): void {
@@ -180,4 +188,9 @@ export class KeyManager implements KeySource {
       rolls.setStored(own, faults.length === 0)
     }
   }
+}
+
+/** When the next step is due; steps of others, who need to act, come first. */
+function atOf({ next }: ZoneRolls): number {
+  return next?.atSeconds ?? 0
 }

@@ -173,6 +173,11 @@ t.test('keys of a directory', async (t) => {
   t.strictSame(await first.check(), { faults: [], warnings: [] }, 'before the keys exist')
   t.notOk(existsSync(directory), 'a check makes none')
   await first.start()
+  t.match(
+    first.readiness.map(({ check, note }) => [check(), note?.()]),
+    [['', /^keys of example\.org\.: next: /]],
+    'the ready page has the next step',
+  )
   const dnskeys = dnskeysOf(first)
   t.equal(dnskeys.length, 1, 'a CSK is made')
   await first.stop()

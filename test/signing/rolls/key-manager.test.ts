@@ -340,3 +340,12 @@ t.test('a zone is added later', async (t) => {
   await until(() => manager.find(zone) !== undefined, 'keys')
   t.equal(site.store.keys.size, 2)
 })
+
+t.test('the notes of many zones name the first ones', async (t) => {
+  const site = new Site()
+  t.teardown(() => site.close())
+  const zones = Array.from({ length: 12 }, (_, i) => scanName(`z${i}.example.org.`)!)
+  const manager = await site.open({ zones })
+  t.equal(manager.notes.length, 11)
+  t.equal(manager.notes.at(-1), 'and 2 more zones')
+})
