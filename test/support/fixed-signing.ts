@@ -9,7 +9,12 @@ import { composeDs } from '../../src/dns/dnssec/ds.ts'
 import { printName } from '../../src/dns/name/name.ts'
 import type { Directive } from '../../src/plugin/directive.ts'
 import { ZONE_SIGNING } from '../../src/signing/registry.ts'
-import { DEFAULT_SIGNING, type KeySource, type ZoneKeys } from '../../src/signing/zone-keys.ts'
+import {
+  DEFAULT_SIGNING,
+  type KeySource,
+  type SigningPolicy,
+  type ZoneKeys,
+} from '../../src/signing/zone-keys.ts'
 import { wire } from './zone-text.ts'
 
 /** Signs all zones as `dnssec` would, with keys that the test makes. */
@@ -18,7 +23,12 @@ export class FixedSigning implements KeySource {
   keys: ZoneKeys | undefined
   /** Texts of the zones that a source signs, with the greatest TTL that was served; -1 = nothing was served. */
   readonly claimed = new Map<string, number>()
+  readonly #policy: SigningPolicy
   readonly #listeners = new Set<(zone: Uint8Array) => void>()
+
+  constructor(policy: Partial<SigningPolicy> = {}) {
+    this.#policy = { ...DEFAULT_SIGNING, ...policy }
+  }
 
   /** Replaces the keys by a new CSK. `zone`: the CDS is its. */
   async makeKey(zone: string): Promise<void> {
@@ -68,7 +78,7 @@ export class FixedSigning implements KeySource {
         c.block.shared.provide(ZONE_SIGNING, {
           of: (zone) => ({
             keys: this,
-            policy: DEFAULT_SIGNING,
+            policy: this.#policy,
             claim: () => {
               const text = printName(zone)
               this.claimed.set(text, this.claimed.get(text) ?? -1)

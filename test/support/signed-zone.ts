@@ -7,6 +7,12 @@ const start = promisify(execFile)
 
 export type SigningAlgorithm = 'RSASHA256' | 'RSASHA512' | 'ECDSAP256SHA256'
 
+interface Nsec3Options {
+  readonly salt: string
+  readonly iterations: number
+  readonly optOut: boolean
+}
+
 export interface SigningOptions {
   /** Without the final dot; `.` for the root. */
   readonly zone: string
@@ -14,11 +20,7 @@ export interface SigningOptions {
   readonly text: string
   readonly algorithm: SigningAlgorithm
   /** Absent = NSEC. `salt`: hexadecimal, `-` for none. */
-  readonly nsec3?: {
-    readonly salt: string
-    readonly iterations: number
-    readonly optOut: boolean
-  }
+  readonly nsec3?: Nsec3Options | undefined
   /** Further arguments of dnssec-signzone, such as `-e`. */
   readonly args?: readonly string[]
 }
