@@ -17,6 +17,7 @@ const EDE_NOT_READY = 14
 /** RFC 9824 section 3.5. */
 const EDE_INVALID_QUERY_TYPE = 30
 const LIMIT_TEXT = new Uint8Array(Buffer.from('limit of new signatures'))
+const CLOCK_TEXT = new Uint8Array(Buffer.from('the clock of the server is wrong'))
 
 /**
  * Answers for the keys of the zones that it signs on demand, and signs the replies of the links below:
@@ -78,7 +79,7 @@ export class Dnssec extends Link {
     for (const rdata of records) {
       response.add(Section.Answer, qname, 0, qtype, RRClass.IN, ttl, rdata, 0, rdata.length)
     }
-    if (query.dnssecOk) this.#signing.signKeys(tx, zone)
+    if (query.dnssecOk && !this.#signing.signKeys(tx, zone)) return this.#refuse(tx)
     return Rcode.NOERROR
   }
 
@@ -86,9 +87,14 @@ export class Dnssec extends Link {
     const { query, response } = tx
     if (zone.keys === undefined) return failWithoutKeys(tx)
     response.expand(query)
-    if (!this.#signing.sign(tx, zone)) return refuse(tx)
+    if (!this.#signing.sign(tx, zone)) return this.#refuse(tx)
     if (query.compactOk) response.isCompact = true
     return Rcode.NOERROR
+  }
+
+  #refuse(tx: Transaction): number {
+    const { clockFault } = this.#signing
+    return clockFault === '' ? refuse(tx) : failWithoutTime(tx, clockFault)
   }
 }
 
@@ -100,6 +106,15 @@ function recordsOf(keys: ZoneKeys, qtype: number): readonly Uint8Array[] {
 function failWithoutKeys({ response }: Transaction): number {
   response.edeCode = EDE_NOT_READY
   response.error = 'the zone has no usable keys yet'
+  return Rcode.SERVFAIL
+}
+
+/** Signatures with a wrong time would be invalid for all clients. */
+function failWithoutTime({ response }: Transaction, fault: string): number {
+  response.startOver()
+  response.edeCode = EDE_OTHER
+  response.edeText = CLOCK_TEXT
+  response.error = fault
   return Rcode.SERVFAIL
 }
 

@@ -43,12 +43,17 @@ export class ReplySigning {
     this.#signer = signer
   }
 
-  /** Signs the key records in the answer, whatever the limit is. */
-  signKeys(tx: Transaction, zone: LinkedZone): void {
-    this.#signer.signSetOf(tx, zone, 0, true)
+  /** Why the clock did not allow a signature, after a call returned false; '' = the limit was reached. */
+  get clockFault(): string {
+    return this.#signer.clockFault
   }
 
-  /** Returns false if the limit of new signatures is reached: the reply is incomplete then. */
+  /** Signs the key records in the answer, whatever the limit is. Returns false if the clock is wrong. */
+  signKeys(tx: Transaction, zone: LinkedZone): boolean {
+    return this.#signer.signSetOf(tx, zone, 0, true)
+  }
+
+  /** Returns false if the limit of new signatures is reached, or the clock is wrong: the reply is incomplete then. */
   sign(tx: Transaction, zone: LinkedZone): boolean {
     const { response } = tx
     if (zone.isClaimed) dropWildcardSignatures(response)

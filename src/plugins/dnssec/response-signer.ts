@@ -1,3 +1,4 @@
+import type { Clock } from '../../base/clock.ts'
 import { composeNsec } from '../../dns/dnssec/denial-rdata.ts'
 import type { SigningKey } from '../../dns/dnssec/dnskey.ts'
 import { type SignedSet, signSet } from '../../dns/dnssec/rrsig.ts'
@@ -9,6 +10,7 @@ import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import { equalNamesAt } from '../../dns/name/name-at.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
+import { ClockGuard } from '../../signing/zone/clock-guard.ts'
 import type { SigningPolicy } from '../../signing/zone-keys.ts'
 import { nameAfter, provenTypes } from './compact-denial.ts'
 import type { SignatureBudget } from './signature-budget.ts'
@@ -23,7 +25,7 @@ export const DnssecCount = {
   Entries: 2,
   /** Signatures that were made. */
   Signatures: 3,
-  /** Replies that were not signed, because the limit was reached. */
+  /** Replies that were not signed, because the limit was reached or the clock is wrong. */
   Refused: 4,
 } as const
 export const DNSSEC_COUNTS = 5
@@ -34,8 +36,7 @@ interface SignerParts {
   readonly capacity: number
   readonly budget: SignatureBudget
   readonly slots: CounterSlots
-  /** Milliseconds since the Unix epoch. */
-  readonly now: () => number
+  readonly clock: Clock
   /** Returns a number in [0, 1). */
   readonly random: () => number
 }
@@ -45,14 +46,20 @@ export class ResponseSigner {
   readonly #parts: SignerParts
   #cache: SignatureCache | undefined = undefined
   readonly #owner = new NameBuffer()
+  readonly #guard: ClockGuard
+  /** No signature may be made of the set that was searched last. */
+  #isRefused = false
+  /** Why the clock did not allow the last signature that was not cached; '' = it did. */
+  clockFault = ''
 
   constructor(parts: SignerParts) {
     this.#parts = parts
+    this.#guard = new ClockGuard(parts.clock)
   }
 
   /**
-   * Adds the signatures of the RRset that record `first` belongs to. Returns false if the budget is exhausted.
-   * `isFree`: the set does not depend on the query, so it is signed in any case.
+   * Adds the signatures of the RRset that record `first` belongs to. Returns false if the budget is exhausted, or the
+   * clock is wrong (`clockFault`). `isFree`: the set does not depend on the query, so it needs no budget.
    */
   signSetOf(tx: Transaction, zone: LinkedZone, first: number, isFree: boolean): boolean {
     const { response } = tx
@@ -70,18 +77,18 @@ export class ResponseSigner {
     }
     const originalTtl = authoritative ? ttl : roundUp(ttl)
     this.#endKey(owner, ownerAt, type, originalTtl, zone)
-    let signatures = cache.find(this.#nowSeconds())
+    let signatures = this.#find(tx, isFree)
     if (signatures === undefined) {
-      if (!isFree && !this.#pay(tx)) return false
+      if (this.#isRefused) return false
       const rdata = rdataOf(response, first)
       const set = { owner: this.#ownerName(), type, ttlSeconds: originalTtl, rdata }
       signatures = this.#sign(tx, zone, set, undefined)
-    } else this.#count(tx, DnssecCount.Hits)
+    }
     addSignatures(response, first, ttl, signatures)
     return true
   }
 
-  /** Adds an NSEC record for the name at `owner[at]`, with its signatures. Returns false if the budget is exhausted. */
+  /** Adds an NSEC record for the name at `owner[at]`, with its signatures. Returns false as `signSetOf`. */
   addProof(
     tx: Transaction,
     zone: LinkedZone,
@@ -93,14 +100,14 @@ export class ResponseSigner {
     const cache = this.#useCache()
     cache.begin(proof)
     this.#endKey(owner, at, RRType.NSEC, ttlSeconds, zone)
-    let signatures = cache.find(this.#nowSeconds())
+    let signatures = this.#find(tx, false)
     if (signatures === undefined) {
-      if (!this.#pay(tx)) return false
+      if (this.#isRefused) return false
       const isApex = this.#owner.labelCount === zone.labels
       const record = composeNsec(nameAfter(owner, at), provenTypes(proof, isApex))
       const set = { owner: this.#ownerName(), type: RRType.NSEC, ttlSeconds, rdata: [record] }
       signatures = this.#sign(tx, zone, set, record)
-    } else this.#count(tx, DnssecCount.Hits)
+    }
     const record = signatures.record!
     const { length } = record
     const { response } = tx
@@ -126,13 +133,30 @@ export class ResponseSigner {
   }
 
   #nowSeconds(): number {
-    return Math.floor(this.#parts.now() / 1000)
+    return Math.floor(this.#parts.clock.now() / 1000)
   }
 
-  #pay(tx: Transaction): boolean {
-    if (this.#parts.budget.take(tx.query, tx.startedMs)) return true
-    this.#count(tx, DnssecCount.Refused)
-    return false
+  /**
+   * Returns the cached signatures of the set that was hashed last. While the clock is wrong, also those that it calls old.
+   * Undefined = they must be made, unless `#isRefused`.
+   */
+  #find(tx: Transaction, isFree: boolean): CachedSignatures | undefined {
+    const cache = this.#cache!
+    this.clockFault = ''
+    let found = cache.find(this.#nowSeconds())
+    if (found === undefined) {
+      this.clockFault = this.#guard.refusal(0)
+      if (this.clockFault !== '') found = cache.find(0)
+    }
+    if (found !== undefined) {
+      this.clockFault = ''
+      this.#count(tx, DnssecCount.Hits)
+      return found
+    }
+    const { budget } = this.#parts
+    this.#isRefused = this.clockFault !== '' || !(isFree || budget.take(tx.query, tx.startedMs))
+    if (this.#isRefused) this.#count(tx, DnssecCount.Refused)
+    return undefined
   }
 
   #count(tx: Transaction, counter: number, count = 1): void {

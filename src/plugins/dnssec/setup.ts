@@ -2,12 +2,14 @@ import { randomFillSync } from 'node:crypto'
 import type { Broadcast } from '../../base/broadcast.ts'
 import { InputError } from '../../base/errors.ts'
 import { printName } from '../../dns/name/name.ts'
+import { placeOf } from '../../plugin/block-place.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { CheckHook, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import { ZONE_SIGNING } from '../../signing/registry.ts'
+import { ClockWatch } from './clock-watch.ts'
 import { Dnssec } from './dnssec.ts'
 import { openKeys } from './open-keys.ts'
 import { type DnssecOptions, scanOptions } from './options.ts'
@@ -49,7 +51,7 @@ export const dnssec: Directive = {
       capacity: options.capacity,
       budget,
       slots,
-      now: () => c.clock.now(),
+      clock: c.clock,
       random: c.random,
     })
     const handler = (next: Handler): Handler => {
@@ -74,7 +76,11 @@ function serveKeys(
   }
   const broadcast: Broadcast<ThreadState> = c.broadcast(apply)
   const stops: (() => void)[] = []
+  let clockWatch: ClockWatch | undefined
   const start = async (): Promise<void> => {
+    const watch = new ClockWatch(placeOf(c.block), c)
+    clockWatch = watch
+    stops.push(() => watch.stop())
     const memory = createBudgetMemory((secret) => randomFillSync(secret))
     for (const { apex, isClaimed } of signing.served()) if (!isClaimed) keys.manage(apex)
     await keys.start((warning) => c.log.warning(warning.print(), 'dnssec-key-warning'))
@@ -92,7 +98,7 @@ function serveKeys(
   }
   return {
     start,
-    problems: () => keys.problems?.() ?? [],
+    problems: () => [...(keys.problems?.() ?? []), ...(clockWatch?.problems ?? [])],
     note: () => keys.note?.() ?? '',
     stop: async () => {
       for (const stop of stops.splice(0)) stop()
@@ -128,7 +134,7 @@ function exportCounts(c: SetupContext, slots: CounterSlots): DirectivePart {
   const made = counter('sextant_dnssec_signatures_total', 'Counter of signatures made on demand.')
   const refused = counter(
     'sextant_dnssec_refused_total',
-    'Counter of replies that were not signed, because the limit of new signatures was reached.',
+    'Counter of replies that were not signed, because of the limit of new signatures or a wrong clock.',
   )
   const stored = new Map<string, number>()
   return collectWhileServing(c, () => {

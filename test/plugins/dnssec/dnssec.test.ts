@@ -310,6 +310,39 @@ t.test('signatures are cached by content, and made again before they expire', as
   t.equal(await c.metric(`sextant_dnssec_signatures_total${server}`), 4)
 })
 
+t.test('a wrong clock: no new signatures, but those that exist', async (t) => {
+  const key = await writeKey(temporaryDirectory(t), 'example.org.')
+  const day = 86_400_000
+  for (const [text, jumpMs] of [
+    ['forward', 60 * day],
+    ['back', -2 * day],
+    ['the time of a computer without a battery', -1_700_000_000_000],
+  ] as const) {
+    const c = await start(t, [key])
+    const handler = c.handler(source({ answer: ['www.example.org. 60 IN A 192.0.2.1'] }))
+    const other = c.handler(source({ answer: ['new.example.org. 60 IN A 192.0.2.2'] }))
+    const before = printSigned(ask(handler, { name: 'www.example.org.' }).response, [key.key])
+    c.clock.nowMs += jumpMs
+    const { response } = ask(handler, { name: 'www.example.org.' })
+    t.strictSame(printSigned(response, [key.key]), before, `${text}: cached`)
+    for (const question of [
+      { name: 'new.example.org.' },
+      { name: 'example.org.', type: RRType.DNSKEY },
+    ]) {
+      const { status, response } = ask(other, question)
+      t.equal(status, Rcode.SERVFAIL, text)
+      t.match(Buffer.from(response.edeText).toString(), 'the clock of the server is wrong')
+      t.match(response.error, /the system's time/)
+    }
+    t.match(c.problemText(), /no new signatures on demand/, text)
+    c.clock.nowMs -= jumpMs
+    t.equal(ask(other, { name: 'new.example.org.' }).status, Rcode.NOERROR, `${text}: it is right`)
+    t.equal(c.problemText(), '', text)
+    const events = c.lines.filter((line) => line.includes('signatures'))
+    t.match(events, [/no new signatures on demand: the system's time/, /are made on demand again/])
+  }
+})
+
 t.test('the TTL of a set of another server falls without new signatures', async (t) => {
   const key = await writeKey(temporaryDirectory(t), 'example.org.')
   const c = await start(t, [key])
