@@ -49,6 +49,19 @@ export function isDiscouraged(algorithm: number): boolean {
   return DISCOURAGED.has(algorithm)
 }
 
+/** Returns why keys should not have the algorithm, and the fix; '' = they may. */
+export function discouragement(algorithm: number): string {
+  if (!isDiscouraged(algorithm)) return ''
+  const name = printAlgorithm(algorithm)
+  return `algorithm ${name} should not be used any more (RFC 9904); use ECDSAP256SHA256`
+}
+
+/** Returns the same for the algorithms of DNSKEYs, each once. */
+export function discouragements(dnskeys: readonly Uint8Array[]): readonly string[] {
+  const algorithms = new Set(dnskeys.map((dnskey) => dnskey[3]!))
+  return [...algorithms].map(discouragement).filter((advice) => advice !== '')
+}
+
 /** True if a DS should not have the digest any more. */
 export function isDiscouragedDigest(digest: number): boolean {
   return DISCOURAGED_DIGESTS.has(digest)

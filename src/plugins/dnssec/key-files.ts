@@ -1,5 +1,5 @@
 import { InputError, InputErrors, type Position } from '../../base/errors.ts'
-import { printAlgorithm } from '../../dns/dnssec/algorithms.ts'
+import { discouragement, printAlgorithm } from '../../dns/dnssec/algorithms.ts'
 import { equalNames, isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
 import { type KeyPair, readKeyFile } from '../../signing/keys/key-file.ts'
 import type { ZoneKeys } from '../../signing/zone-keys.ts'
@@ -100,6 +100,8 @@ export class KeyFiles implements ServedKeys {
       const fix = 'name each key once, and replace one of two keys with the same tag'
       throw new InputError(position, `${name}: two keys have this tag; ${fix}`)
     }
+    const advice = discouragement(algorithm)
+    if (advice !== '') warn(new InputError(position, `${name}: ${advice}`))
     const foreign = this.#zones.filter((one) => isSubdomain(one, zone) && !equalNames(one, zone))
     if (foreign.length === 0) return
     const signed = foreign.map((one) => printName(one)).join(', ')

@@ -2,13 +2,14 @@ import { InputError, InputErrors } from '../../base/errors.ts'
 import { lazyKey } from '../../base/shared-values.ts'
 import { EventLog } from '../../base/telemetry/event-log.ts'
 import type { ProblemGroup } from '../../base/telemetry/problems.ts'
+import { discouragements } from '../../dns/dnssec/algorithms.ts'
 import { isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import type { KeyStore } from '../../signing/keys/key-store.ts'
 import type { KeyManager } from '../../signing/rolls/key-manager.ts'
 import type { ZoneKeys } from '../../signing/zone-keys.ts'
 import type { DnssecOptions, KeyOrigin } from './options.ts'
-import type { ServedKeys } from './served-keys.ts'
+import type { KeyWarning, ServedKeys } from './served-keys.ts'
 
 /** The zones whose keys may be in a directory, by its path: those of all server blocks. */
 const ZONES_OF = lazyKey('zones of key directories', () => new Map<string, Uint8Array[]>())
@@ -51,7 +52,7 @@ export class DirectoryKeys implements ServedKeys {
     this.#manager?.manage(zone)
   }
 
-  async start(): Promise<void> {
+  async start(warn: KeyWarning): Promise<void> {
     const { KeyManager } = await import('../../signing/rolls/key-manager.ts')
     const { clock, timers, log, metrics, resources } = this.#c
     const { policy, parents } = this.#options
@@ -70,6 +71,8 @@ export class DirectoryKeys implements ServedKeys {
     await manager.start()
     const without = zones.filter((zone) => manager.find(zone) === undefined)
     if (without.length > 0) throw this.#absenceOf(without)
+    const dnskeys = zones.flatMap((zone) => manager.find(zone)?.dnskeys ?? [])
+    this.#warnOfAlgorithms(dnskeys, warn)
   }
 
   stop(): void {
@@ -84,7 +87,7 @@ export class DirectoryKeys implements ServedKeys {
     return this.#manager?.notes.join('; ') ?? ''
   }
 
-  async check(): Promise<number> {
+  async check(warn: KeyWarning): Promise<number> {
     const { path, position } = this.#origin
     const { keys, faults } = await (await this.#open()).load()
     const zones = this.#c.shared.acquire(ZONES_OF).get(path) ?? []
@@ -97,8 +100,16 @@ export class DirectoryKeys implements ServedKeys {
       })
     const [first, ...others] = [...faults, ...foreign]
     if (first !== undefined) throw new InputErrors(this.#placed(first), others)
-    const { zones: own } = this.#options
-    return keys.filter(({ zone }) => own.some((one) => isSubdomain(zone, one))).length
+    const own = keys.filter(({ zone }) => this.#options.zones.some((one) => isSubdomain(zone, one)))
+    const dnskeys = own.map(({ dnskey }) => dnskey)
+    this.#warnOfAlgorithms(dnskeys, warn)
+    return own.length
+  }
+
+  #warnOfAlgorithms(dnskeys: readonly Uint8Array[], warn: KeyWarning): void {
+    const { path, position } = this.#origin
+    for (const advice of discouragements(dnskeys))
+      warn(new InputError(position, `${path}: ${advice}`))
   }
 
   /** Only the control thread has a store. */

@@ -3,7 +3,12 @@ import { InputError, InputErrors, type Position } from '../../base/errors.ts'
 import { didYouMean } from '../../base/nearest.ts'
 import { lazyKey } from '../../base/shared-values.ts'
 import type { Dispenser } from '../../corefile/dispenser.ts'
-import { canSign, SIGNING_NAMES, scanAlgorithm } from '../../dns/dnssec/algorithms.ts'
+import {
+  canSign,
+  discouragement,
+  SIGNING_NAMES,
+  scanAlgorithm,
+} from '../../dns/dnssec/algorithms.ts'
 import { type HostPort, splitHostPort } from '../../dns/host-port.ts'
 import { scanAddress } from '../../dns/text/address.ts'
 import { nextOnce } from '../../plugin/arguments/once.ts'
@@ -150,7 +155,8 @@ function severalPlaces(d: Dispenser): InputError {
 }
 
 /** `policy NAME` or `policy NAME { … }`. */
-function scanPolicyProperty({ dispenser: d, shared }: SetupContext, draft: Draft): void {
+function scanPolicyProperty(c: SetupContext, draft: Draft): void {
+  const { dispenser: d, shared } = c
   const position = d.position()
   const name = d.onlyArg()
   const lines: PolicyLine[] = []
@@ -168,6 +174,13 @@ function scanPolicyProperty({ dispenser: d, shared }: SetupContext, draft: Draft
   if (policies.has(name)) throw at(position, `policy '${name}' exists; use another name`)
   draft.policy = withPlaces(position, () => scanPolicy(name, lines))
   policies.set(name, draft.policy)
+  const line = lines.find(({ words }) => words[0] === 'algorithm')
+  if (line !== undefined) warnOfAlgorithm(c, draft.policy.algorithm, line.position)
+}
+
+function warnOfAlgorithm(c: SetupContext, algorithm: number, position: Position): void {
+  const advice = discouragement(algorithm)
+  if (advice !== '') c.warn(advice, position)
 }
 
 function scanSplit({ dispenser: d }: SetupContext, draft: Draft): void {
@@ -176,7 +189,8 @@ function scanSplit({ dispenser: d }: SetupContext, draft: Draft): void {
   draft.overrides.split = true
 }
 
-function scanAlgorithmProperty({ dispenser: d }: SetupContext, draft: Draft): void {
+function scanAlgorithmProperty(c: SetupContext, draft: Draft): void {
+  const d = c.dispenser
   draft.rollsAt ??= { property: 'algorithm', position: d.position() }
   const name = d.onlyArg()
   const algorithm = scanAlgorithm(name)
@@ -186,6 +200,7 @@ function scanAlgorithmProperty({ dispenser: d }: SetupContext, draft: Draft): vo
     throw d.error(`no keys are made for algorithm '${name}'; use one of ${known}${guess}`)
   }
   draft.overrides.algorithm = algorithm
+  warnOfAlgorithm(c, algorithm, d.position())
 }
 
 /** `denial nsec|compact` or `denial nsec3 [opt-out]`. */

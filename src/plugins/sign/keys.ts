@@ -1,4 +1,5 @@
 import { InputError } from '../../base/errors.ts'
+import { discouragements } from '../../dns/dnssec/algorithms.ts'
 import type { SigningKey } from '../../dns/dnssec/dnskey.ts'
 import { composeDs } from '../../dns/dnssec/ds.ts'
 import { equalNames, printName } from '../../dns/name/name.ts'
@@ -52,6 +53,7 @@ export async function readKeys(
       `${message}; make one with \`sextant keys generate ${zoneText}\``,
     )
   }
+  warnings.push(...discouragements(dnskeys).map((advice) => `key of ${zoneText}: ${advice}`))
   return { keys: rolesOf(zone, signers, dnskeys), tags: signers.map(({ tag }) => tag), warnings }
 }
 

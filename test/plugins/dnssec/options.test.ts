@@ -216,3 +216,25 @@ t.test('a policy has one name in the whole Corefile', async (t) => {
   const c = new SetUp(dnssec, 'dnssec {\nkey file a\npolicy fast {\n signatures-validity 20d\n}\n}')
   t.equal(c.warnings.length, 0)
 })
+
+t.test('algorithms that should not be used any more', async (t) => {
+  const directory = temporaryDirectory(t)
+  const advice = /algorithm RSASHA512 should not be used any more \(RFC 9904\)/
+  const algorithm = Algorithm.RsaSha512
+  const { path } = await writeKey(directory, 'example.org.', { algorithm })
+  for (const { lines, inCorefile, ofKeys } of [
+    { lines: `key file ${path}`, inCorefile: 0, ofKeys: 1 },
+    { lines: `keys ${directory}`, inCorefile: 0, ofKeys: 1 },
+    { lines: `keys ${directory}\n algorithm RSASHA512`, inCorefile: 1, ofKeys: 1 },
+    { lines: `keys ${directory}\n policy p {\n algorithm RSASHA512\n}`, inCorefile: 1, ofKeys: 1 },
+    { lines: `keys ${directory}/new\n algorithm ED25519`, inCorefile: 0, ofKeys: 0 },
+  ]) {
+    const c = new SetUp(dnssec, `dnssec {\n ${lines}\n}`)
+    t.equal(c.warnings.filter((text) => advice.test(text)).length, inCorefile, lines)
+    const { warnings } = await c.check()
+    t.equal(warnings.filter((text) => advice.test(text)).length, ofKeys, `check of ${lines}`)
+    await c.start()
+    t.teardown(() => c.stop())
+    t.equal(c.lines.filter((text) => advice.test(text)).length, ofKeys, `start of ${lines}`)
+  }
+})

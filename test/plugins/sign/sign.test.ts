@@ -10,6 +10,7 @@ import {
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { collectProblems } from '../../../src/base/telemetry/problems.ts'
+import { Algorithm } from '../../../src/dns/dnssec/algorithms.ts'
 import { sign } from '../../../src/plugins/sign/setup.ts'
 import { needs, run } from '../../support/peer.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
@@ -177,4 +178,13 @@ t.test('faults of the Corefile', (t) => {
   ]
   for (const [corefile, fault] of cases) t.match(setupError(sign, corefile), fault, corefile)
   t.end()
+})
+
+t.test('a key with an algorithm that should not be used any more', async (t) => {
+  const { files, start, keys, signed } = await setUp(t, ['key file OLD'])
+  const algorithm = Algorithm.RsaSha512
+  files.set('OLD', (await writeKey(keys, 'example.org.', { algorithm })).path)
+  const c = await start()
+  await until(isSigned(signed), 'the signed file')
+  t.match(c.lines, [/algorithm RSASHA512 should not be used any more \(RFC 9904\)/])
 })
