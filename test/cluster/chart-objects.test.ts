@@ -50,7 +50,13 @@ interface Case {
   readonly edit?: (manifests: Manifest[]) => void
 }
 
-const SITE_OPTIONS = ['cluster-dns', 'egress-names', 'namespace-drains', 'cluster-drains']
+const SITE_OPTIONS = [
+  'cluster-dns',
+  'egress-names',
+  'namespace-drains',
+  'cluster-drains',
+  'zone-keys',
+]
 const KINDS = ['gateway', 'service', 'ingress', 'dnsendpoint']
 const CONFIG_MAPS = ['server', 'exchange'].map((one) => `${one}.existingConfigMap=sextant-${one}`)
 const OVERLAY = [
@@ -78,6 +84,7 @@ const CASES: Readonly<Record<string, Case>> = {
       ...['kubernetes', 'egressNames', 'namespaceDrains', 'clusterDrains'].map(
         (right) => `server.rights.${right}=true`,
       ),
+      'server.rights.zoneKeys=sextant-zone-keys',
       'operator.service.enabled=true',
       'operator.controllers={dnsrecord,policystatus}',
     ],

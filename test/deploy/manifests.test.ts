@@ -23,6 +23,7 @@ const OPTIONS = [
   'egress-firewall',
   'egress-names',
   'cluster-drains',
+  'zone-keys',
   'namespace-drains',
   'fqdn-network-policy',
   'node',

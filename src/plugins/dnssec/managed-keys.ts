@@ -1,36 +1,46 @@
 import { InputError, InputErrors } from '../../base/errors.ts'
 import { lazyKey } from '../../base/shared-values.ts'
 import { EventLog } from '../../base/telemetry/event-log.ts'
-import type { ProblemGroup } from '../../base/telemetry/problems.ts'
+import { oneProblem, type ProblemGroup } from '../../base/telemetry/problems.ts'
 import { discouragements } from '../../dns/dnssec/algorithms.ts'
 import { isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
-import type { KeyStore } from '../../signing/keys/key-store.ts'
 import type { KeyManager } from '../../signing/rolls/key-manager.ts'
 import type { ZoneKeys } from '../../signing/zone-keys.ts'
-import type { DnssecOptions, KeyOrigin } from './options.ts'
+import {
+  type ManagedOrigin,
+  type OpenKeyStore,
+  openPlace,
+  openToRead,
+  placeKey,
+  printPlace,
+} from './key-place.ts'
+import type { DnssecOptions } from './options.ts'
 import type { KeyWarning, ServedKeys } from './served-keys.ts'
 
-/** The zones whose keys may be in a directory, by its path: those of all server blocks. */
-const ZONES_OF = lazyKey('zones of key directories', () => new Map<string, Uint8Array[]>())
+/** The zones whose keys may be in a place: those of all server blocks. */
+const ZONES_OF = lazyKey('zones of key stores', () => new Map<string, Uint8Array[]>())
 
-type DirectoryOrigin = Extract<KeyOrigin, { kind: 'directory' }>
-
-/** The keys of `keys DIR`, which are made and rolled. */
-export class DirectoryKeys implements ServedKeys {
-  readonly #origin: DirectoryOrigin
+/** The keys of `keys`, which are made and rolled. */
+export class ManagedKeys implements ServedKeys {
+  readonly #origin: ManagedOrigin
   readonly #options: DnssecOptions
   readonly #c: SetupContext
   readonly #managed = new Map<string, Uint8Array>()
   readonly #listeners = new Set<(zone: Uint8Array) => void>()
+  #place: OpenKeyStore | undefined = undefined
   #manager: KeyManager | undefined = undefined
+  #stopListening: () => void = () => {}
+  /** Zones without keys at the start, for which another server makes them. */
+  #waiting: readonly Uint8Array[] = []
 
-  constructor(origin: DirectoryOrigin, options: DnssecOptions, c: SetupContext) {
+  constructor(origin: ManagedOrigin, options: DnssecOptions, c: SetupContext) {
     this.#origin = origin
     this.#options = options
     this.#c = c
     const zones = c.shared.acquire(ZONES_OF)
-    zones.set(origin.path, [...(zones.get(origin.path) ?? []), ...options.zones])
+    const key = placeKey(origin)
+    zones.set(key, [...(zones.get(key) ?? []), ...options.zones])
   }
 
   find(zone: Uint8Array): ZoneKeys | undefined {
@@ -53,78 +63,115 @@ export class DirectoryKeys implements ServedKeys {
   }
 
   async start(warn: KeyWarning): Promise<void> {
-    const { KeyManager } = await import('../../signing/rolls/key-manager.ts')
-    const { clock, timers, log, metrics, resources } = this.#c
-    const { policy, parents } = this.#options
     const zones = [...this.#managed.values()]
-    const store = await this.#open()
-    const onStep = (apex: Uint8Array, text: string): void => {
-      const zone = printName(apex)
-      resources.find(EventLog, '')?.add({ actor: { kind: 'key', name: zone }, zone, text })
-    }
-    const parts = { clock, timers, log, metrics, onStep }
-    const manager = new KeyManager({ store, zones, policy, parents, ...parts })
+    const place = await openPlace(this.#origin, this.#c)
+    this.#place = place
+    const manager = await this.#openManager(zones, place)
     this.#manager = manager
     manager.subscribe((zone) => {
       for (const listener of this.#listeners) listener(zone)
     })
+    this.#stopListening = place.lease?.onAcquire(() => void manager.check()) ?? (() => {})
     await manager.start()
-    const without = zones.filter((zone) => manager.find(zone) === undefined)
-    if (without.length > 0) throw this.#absenceOf(without)
     const dnskeys = zones.flatMap((zone) => manager.find(zone)?.dnskeys ?? [])
     this.#warnOfAlgorithms(dnskeys, warn)
+    this.#waiting = this.#without(zones)
+    if (this.#waiting.length === 0) return
+    const { faults } = await place.store.load()
+    if (!place.mayWait(faults)) throw this.#absence()
   }
 
-  stop(): void {
+  async #openManager(
+    zones: readonly Uint8Array[],
+    { store, lease }: OpenKeyStore,
+  ): Promise<KeyManager> {
+    const { KeyManager } = await import('../../signing/rolls/key-manager.ts')
+    const { clock, timers, log, metrics, resources } = this.#c
+    const { policy, parents } = this.#options
+    const onStep = (apex: Uint8Array, text: string): void => {
+      const zone = printName(apex)
+      resources.find(EventLog, '')?.add({ actor: { kind: 'key', name: zone }, zone, text })
+    }
+    const mayChange = (): boolean => lease === undefined || lease.isHeld
+    const parts = { clock, timers, log, metrics, onStep, mayChange }
+    return new KeyManager({ store, zones, policy, parents, ...parts })
+  }
+
+  async stop(): Promise<void> {
+    this.#stopListening()
     this.#manager?.stop()
+    await this.#place?.close()
   }
 
   problems(): readonly ProblemGroup[] {
-    return this.#manager?.problems ?? []
+    const groups = this.#manager?.problems ?? []
+    const reason = this.#place?.lease?.fault ?? ''
+    if (reason === '') return groups
+    const problem = { place: '', object: 'key lease', reason }
+    return [...groups, oneProblem('zone-key', 'key lease', problem)]
   }
 
   note(): string {
     return this.#manager?.notes.join('; ') ?? ''
   }
 
-  async check(warn: KeyWarning): Promise<number> {
-    const { path, position } = this.#origin
-    const { keys, faults } = await (await this.#open()).load()
-    const zones = this.#c.shared.acquire(ZONES_OF).get(path) ?? []
-    const foreign = keys
+  unreadyReason(): string {
+    this.#waiting = this.#without(this.#waiting)
+    return this.#waiting.length === 0 ? '' : this.#absence().message
+  }
+
+  /** Resolves to undefined if only the server can read the keys. */
+  async check(warn: KeyWarning, isOffline: boolean): Promise<number | undefined> {
+    try {
+      const store = await openToRead(this.#origin, this.#c, isOffline)
+      if (store === undefined) return undefined
+      const { keys, faults } = await store.load()
+      const foreign = this.#foreign(keys)
+      const [first, ...others] = [...faults, ...foreign]
+      if (first !== undefined) throw new InputErrors(this.#placed(first), others)
+      const { zones } = this.#options
+      const own = keys.filter(({ zone }) => zones.some((one) => isSubdomain(zone, one)))
+      this.#warnOfAlgorithms(
+        own.map(({ dnskey }) => dnskey),
+        warn,
+      )
+      return own.length
+    } catch (error) {
+      if (!(error instanceof InputError) || error instanceof InputErrors) throw error
+      throw this.#placed(error)
+    }
+  }
+
+  /** Returns an error for each key that no server block needs. */
+  #foreign(keys: readonly { readonly zone: Uint8Array; readonly id: string }[]): InputError[] {
+    const zones = this.#c.shared.acquire(ZONES_OF).get(placeKey(this.#origin)) ?? []
+    const kind = this.#origin.kind === 'directory' ? 'directory' : 'Secret'
+    return keys
       .filter(({ zone }) => !zones.some((one) => isSubdomain(zone, one)))
       .map(({ zone, id }) => {
-        const fix = `move ${id} to another directory, or add the zone to a line with dnssec`
-        const message = `${path}: no directive signs zone ${printName(zone)}; ${fix}`
-        return new InputError(position, message)
+        const fix = `move ${id} to another ${kind}, or add the zone to a line with dnssec`
+        const message = `${printPlace(this.#origin)}: no directive signs zone ${printName(zone)}; ${fix}`
+        return new InputError(this.#origin.position, message)
       })
-    const [first, ...others] = [...faults, ...foreign]
-    if (first !== undefined) throw new InputErrors(this.#placed(first), others)
-    const own = keys.filter(({ zone }) => this.#options.zones.some((one) => isSubdomain(zone, one)))
-    const dnskeys = own.map(({ dnskey }) => dnskey)
-    this.#warnOfAlgorithms(dnskeys, warn)
-    return own.length
   }
 
   #warnOfAlgorithms(dnskeys: readonly Uint8Array[], warn: KeyWarning): void {
-    const { path, position } = this.#origin
     for (const advice of discouragements(dnskeys))
-      warn(new InputError(position, `${path}: ${advice}`))
+      warn(new InputError(this.#origin.position, `${printPlace(this.#origin)}: ${advice}`))
   }
 
-  /** Only the control thread has a store. */
-  async #open(): Promise<KeyStore> {
-    const { KeyDirectory } = await import('../../signing/keys/key-directory.ts')
-    const { clock, timers } = this.#c
-    return new KeyDirectory({ path: this.#origin.path, clock, timers })
+  #without(zones: readonly Uint8Array[]): readonly Uint8Array[] {
+    return zones.filter((zone) => this.find(zone) === undefined)
   }
 
-  #absenceOf(zones: readonly Uint8Array[]): InputError {
-    const names = zones.map((zone) => printName(zone)).join(', ')
-    const reasons = [...this.problems()].flatMap(({ problems }) => [...problems])
-    const texts = [...new Set(reasons.map(({ reason }) => reason))]
+  #absence(): InputError {
+    const names = this.#waiting.map((zone) => printName(zone)).join(', ')
+    const reasons = this.problems().flatMap(({ problems }) => [...problems])
+    const texts = new Set(reasons.map(({ reason }) => reason))
+    const lease = this.#place?.lease
+    if (lease !== undefined) texts.add(lease.holderText)
     const { position } = this.#origin
-    return new InputError(position, `no usable keys for ${names}: ${texts.join('; ')}`)
+    return new InputError(position, `no usable keys for ${names}: ${[...texts].join('; ')}`)
   }
 
   #placed(error: InputError): InputError {

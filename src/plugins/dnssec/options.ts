@@ -11,6 +11,8 @@ import {
 } from '../../dns/dnssec/algorithms.ts'
 import { type HostPort, splitHostPort } from '../../dns/host-port.ts'
 import { scanAddress } from '../../dns/text/address.ts'
+import type { ApiPlace } from '../../kube/kubeconfig.ts'
+import { scanKubeconfig } from '../../plugin/arguments/kubeconfig.ts'
 import { nextOnce } from '../../plugin/arguments/once.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
@@ -29,6 +31,10 @@ const CAPACITY_MAX = 10_000_000
 const RATES_DEFAULT: BudgetRates = { total: 1000, perNetwork: 100 }
 const RATE_MAX = 60_000
 
+/** NAMESPACE/NAME. */
+const SECRET = /^([a-z0-9-]{1,63})\/([a-z0-9.-]{1,253})$/
+const POD_ACCOUNT: ApiPlace = { kubeconfig: '', context: '' }
+
 /** Something that a line of the Corefile names. */
 interface Placed {
   readonly position: Position
@@ -39,6 +45,7 @@ export type KeyOrigin = Placed &
   (
     | { readonly kind: 'files'; readonly files: readonly (Placed & { readonly path: string })[] }
     | { readonly kind: 'directory'; readonly path: string }
+    | ({ readonly kind: 'secret'; readonly namespace: string; readonly name: string } & ApiPlace)
   )
 
 export interface DnssecOptions {
@@ -59,7 +66,9 @@ interface Draft {
   policy: RollPolicy | undefined
   readonly overrides: { -readonly [Name in keyof PolicyOverrides]: PolicyOverrides[Name] }
   readonly parents: HostPort[]
-  /** Properties that only keys of a directory have. */
+  /** Where the API of the Secret is. */
+  api: (ApiPlace & Placed) | undefined
+  /** Properties that only keys that are made have. */
   rollsAt: { readonly property: string; readonly position: Position } | undefined
   capacity: number
   rates: BudgetRates
@@ -73,6 +82,7 @@ export function scanOptions(c: SetupContext): DnssecOptions {
   const d = c.dispenser
   const draft: Draft = {
     keys: undefined,
+    api: undefined,
     policy: undefined,
     overrides: {},
     parents: [],
@@ -88,10 +98,8 @@ export function scanOptions(c: SetupContext): DnssecOptions {
     zones = scanZoneArgsOrBlock(d, args, c.block)
     d.eachProperty(() => scanProperty(c, draft))
   }
-  const { keys, rollsAt, parents, capacity, rates } = draft
-  if (keys === undefined) {
-    throw d.error('dnssec has no keys; add keys DIR, or key file KEY for each key')
-  }
+  const { rollsAt, parents, capacity, rates } = draft
+  const keys = originOf(d, draft)
   if (keys.kind === 'files' && rollsAt !== undefined) {
     const { property, position } = rollsAt
     throw at(position, `${property} needs keys DIR: keys of key file are neither made nor rolled`)
@@ -100,9 +108,22 @@ export function scanOptions(c: SetupContext): DnssecOptions {
   return { zones, isNamed, keys, policy, parents, capacity, rates }
 }
 
+function originOf(d: Dispenser, { keys, api }: Draft): KeyOrigin {
+  if (keys === undefined) {
+    throw d.error('dnssec has no keys; add keys DIR, or key file KEY for each key')
+  }
+  if (api === undefined) return keys
+  if (keys.kind !== 'secret') {
+    throw at(api.position, 'kubeconfig needs keys secret NAMESPACE/NAME; remove it')
+  }
+  const { kubeconfig, context } = api
+  return { ...keys, kubeconfig, context }
+}
+
 const PROPERTIES: ReadonlyMap<string, (c: SetupContext, draft: Draft) => void> = new Map([
   ['key', scanKey],
   ['keys', scanKeys],
+  ['kubeconfig', scanApi],
   ['policy', scanPolicyProperty],
   ['split', scanSplit],
   ['algorithm', scanAlgorithmProperty],
@@ -141,13 +162,25 @@ function scanKeys({ dispenser: d, block }: SetupContext, draft: Draft): void {
   const [path, secret] = d.remainingArgs(1, 2)
   if (draft.keys !== undefined) throw severalPlaces(d)
   if (path === 'secret') {
-    throw d.error('keys secret is not supported by this version; use keys DIR')
+    draft.keys = { kind: 'secret', ...scanSecret(d, secret ?? ''), ...POD_ACCOUNT, position }
+    return
   }
   if (path!.startsWith('pkcs11:')) {
     throw d.error('keys of a PKCS #11 token are not supported; use keys DIR')
   }
   if (secret !== undefined) throw d.argError()
   draft.keys = { kind: 'directory', path: resolve(block.root, path!), position }
+}
+
+function scanSecret(d: Dispenser, text: string): { namespace: string; name: string } {
+  const [, namespace, name] = SECRET.exec(text) ?? []
+  if (namespace !== undefined && name !== undefined) return { namespace, name }
+  throw d.error(`keys secret needs NAMESPACE/NAME of a Secret, not ${JSON.stringify(text)}`)
+}
+
+/** `kubeconfig FILE [CONTEXT]`. */
+function scanApi({ dispenser: d, block }: SetupContext, draft: Draft): void {
+  draft.api = { position: d.position(), ...scanKubeconfig(d, block.root) }
 }
 
 function severalPlaces(d: Dispenser): InputError {

@@ -7,7 +7,7 @@ export type KeyWarning = (warning: InputError) => void
 
 /** The keys of a directive, from their place. Each kind of place has one implementation. */
 export interface ServedKeys extends KeySource {
-  /** The zone needs keys; those of a directory are made if there are none. */
+  /** The zone needs keys; those of `keys` are made if it has none. */
   manage(zone: Uint8Array): void
   /** Loads the keys. Rejects with InputError if a zone could not be signed. */
   start(warn: KeyWarning): void | Promise<void>
@@ -16,6 +16,11 @@ export interface ServedKeys extends KeySource {
   problems?(): readonly ProblemGroup[]
   /** The next step of each zone, for the ready page. */
   note?(): string
-  /** For `sextant check`: reads the keys, and changes nothing. Resolves to their number. Rejects with InputError. */
-  check(warn: KeyWarning): number | Promise<number>
+  /** Why the server is not ready: keys are missing since the start; '' = none are. */
+  unreadyReason?(): string
+  /**
+   * For `sextant check`: reads the keys, and changes nothing. Resolves to their number; undefined = they can't be read
+   * here. Rejects with InputError.
+   */
+  check(warn: KeyWarning, isOffline: boolean): number | Promise<number | undefined>
 }

@@ -98,6 +98,7 @@ function serveKeys(
   }
   return {
     start,
+    ready: () => keys.unreadyReason?.() ?? '',
     problems: () => [...(keys.problems?.() ?? []), ...(clockWatch?.problems ?? [])],
     note: () => keys.note?.() ?? '',
     stop: async () => {
@@ -109,10 +110,11 @@ function serveKeys(
 
 /** Reads and checks the keys. */
 function checkOf(keys: ServedKeys, { zones }: DnssecOptions): CheckHook {
-  return async ({ warn, read }) => {
+  return async ({ warn, read, isOffline }) => {
     try {
-      const count = await keys.check(warn)
-      read(`keys of ${zones.map((zone) => printName(zone)).join(', ')}: ${count}`)
+      const count = await keys.check(warn, isOffline)
+      const names = zones.map((zone) => printName(zone)).join(', ')
+      if (count !== undefined) read(`keys of ${names}: ${count}`)
       return []
     } catch (error) {
       if (!(error instanceof InputError)) throw error
