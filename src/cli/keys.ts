@@ -2,20 +2,20 @@ import { resolve } from 'node:path'
 import { systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
 import { systemTimers } from '../base/timers.ts'
-import { Algorithm, printAlgorithm } from '../dns/dnssec/algorithms.ts'
+import { Algorithm } from '../dns/dnssec/algorithms.ts'
 import { compareNames, equalNames, nameKey, printKey, printName } from '../dns/name/name.ts'
 import { KeyDirectory } from '../signing/keys/key-directory.ts'
 import type { LoadedKeys, StoredKey } from '../signing/keys/key-store.ts'
+import { describeKey } from '../signing/rolls/describe-key.ts'
 import { printData } from './data-format.ts'
+import { keyTable } from './key-table.ts'
 import { type KeysArgs, scanKeysArgs } from './keys-args.ts'
 import { printDs } from './keys-ds.ts'
 import { exportKey, flagsOfRole, importKey } from './keys-files.ts'
 import { directoryOfCorefile } from './keys-place.ts'
 import { notePublishedDs, requestKeyRoll, retireKey } from './keys-requests.ts'
-import { describeKey, type ListedKey, readZoneState, type ZoneRollsState } from './keys-state.ts'
+import { readZoneState, type StoredRolls } from './keys-state.ts'
 import type { Output } from './output.ts'
-import { tableOf } from './table.ts'
-import type { Line } from './tones.ts'
 
 /** What an action gets. */
 interface KeysTask {
@@ -137,36 +137,14 @@ async function printKeys(
 ): Promise<void> {
   const zones = new Map(shown.map((key) => [nameKey(key.zone), key.zone]))
   const parts = { store, nowSeconds: nowSeconds() }
-  const states = new Map<string, ZoneRollsState>()
+  const states = new Map<string, StoredRolls>()
   for (const [name, zone] of zones) states.set(name, await readZoneState(zone, keys, parts))
-  const rows = shown.map((key) => ({
-    zone: printName(key.zone),
-    id: key.id,
-    algorithm: printAlgorithm(key.algorithm),
-    tag: key.tag,
-    ...describeKey(key, keys, states.get(nameKey(key.zone))!),
-  }))
+  const rows = shown.map((key) => describeKey(key, keys, states.get(nameKey(key.zone))!))
   const requests = [...states].flatMap(([name, state]) =>
     state.requests.map((text) => `${printKey(name)} ${text}`),
   )
   printData(output, args.format, {
     data: () => ({ keys: rows, requests }),
-    table: (isWide) => [...tableLines(rows, isWide), ...requests],
+    table: (isWide) => [...keyTable(rows, isWide), ...requests],
   })
-}
-
-interface Row extends ListedKey {
-  readonly zone: string
-  readonly id: string
-  readonly algorithm: string
-  readonly tag: number
-}
-
-function tableLines(rows: readonly Row[], isWide: boolean): Line[] {
-  const headings = ['ZONE', 'ROLE', 'ALGORITHM', 'TAG', 'STATE', 'NEXT STEP']
-  const cells = rows.map((row) => {
-    const cells = [row.zone, row.role, row.algorithm, row.tag, row.state, row.nextStep]
-    return isWide ? [...cells, row.nextStepText, row.id] : cells
-  })
-  return tableOf(isWide ? [...headings, 'WHAT', 'ID'] : headings, cells)
 }

@@ -1,5 +1,6 @@
 import { countUnlisted } from '../base/telemetry/problems.ts'
 import type { QuorumAddress, QuorumReport, ServerStatus } from '../base/telemetry/status.ts'
+import { keyTable } from './key-table.ts'
 import { align, type Row, tableOf } from './table.ts'
 import { type Line, type Tone, type Toned, toned } from './tones.ts'
 
@@ -44,6 +45,7 @@ export function printStatus(status: ServerStatus, isWide: boolean): Line[] {
         },
       ),
     ]),
+    ...(status.keys?.length ? ['', ...keyTable(status.keys, isWide)] : []),
     ...printOut(status),
     ...printTable(`${isWide ? 'ZONE ' : ''}NAME TYPE SET STATE TARGETS RECORD DETAIL`, [
       ...status.endpoints.map(({ zone, name, type, setIdentifier, state, targets, ...of }): Row => {

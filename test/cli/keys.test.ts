@@ -48,8 +48,8 @@ t.test('keys are made and listed', async (t) => {
   t.match(made, {
     code: 0,
     printed: [
-      /^ZONE +ROLE +ALGORITHM +TAG +STATE +NEXT STEP$/,
-      /^example\.org\. +csk .* unused +-$/,
+      /^KEYS OF +ROLE +ALGORITHM +TAG +STATE +DUE +NEXT STEP$/,
+      /^example\.org\. +csk .* unused +- +-$/,
     ],
   })
   await keys(folder, 'generate', ZONE, ...place, '--zsk', '--algorithm', 'ed25519')

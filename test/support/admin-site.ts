@@ -140,6 +140,13 @@ export const STATUS: ServerStatus = {
       ...{ expires: '2026-01-15T00:00:00.000Z', fault: '' },
     },
   ],
+  keys: [
+    {
+      ...{ zone: 'k.example.com.', id: 'Kk.example.com.+013+00895', algorithm: 'ECDSAP256SHA256' },
+      ...{ tag: 895, role: 'csk', state: 'ready', nextStep: null },
+      nextStepText: 'wait until the parent has the DS of CSK 895 alone',
+    },
+  ],
   databases: [{ file: 'city.mmdb', built: '2026-01-01T00:00:00.000Z', fault: '' }],
   snapshots: [{ file: 'zones.snapshot', isServed: false, ageSeconds: 1.5, octets: 4096 }],
   drops: { overloaded: 3 },

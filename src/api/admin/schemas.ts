@@ -152,6 +152,30 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       ),
       description: 'zones that the server signs',
     },
+    keys: {
+      ...list(
+        object({
+          zone: TEXT,
+          id: TEXT,
+          algorithm: TEXT,
+          tag: COUNT,
+          role: { type: 'string', enum: ['csk', 'ksk', 'zsk'] },
+          state: {
+            type: 'string',
+            enum: ['unused', 'published', 'ready', 'active', 'retiring', 'public'],
+          },
+          nextStep: nullable(
+            'string',
+            'RFC 3339; null = others have to act first, or no step is planned',
+          ),
+          nextStepText: nullable(
+            'string',
+            'what the next step of the zone is; null = no step is planned',
+          ),
+        }),
+      ),
+      description: 'keys of the zones that the server signs',
+    },
     endpoints: { ...list(REF('Endpoint')), description: 'those that are not served in full' },
     endpointsOmitted: COUNT,
     peers: list(REF('Peer')),

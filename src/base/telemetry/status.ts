@@ -49,6 +49,21 @@ export interface SigningReport {
   readonly fault: string
 }
 
+/** A key of a zone that this server signs. */
+export interface KeyReport {
+  readonly zone: string
+  readonly id: string
+  readonly algorithm: string
+  readonly tag: number
+  readonly role: 'csk' | 'ksk' | 'zsk'
+  /** `ready`: the zone waits for its DS in the parent. `public`: of another provider. */
+  readonly state: 'unused' | 'published' | 'ready' | 'active' | 'retiring' | 'public'
+  /** RFC 3339: when the next step of the zone's rolls is due; null = others have to act first, or no step is planned. */
+  readonly nextStep: string | null
+  /** Null = no step is planned. */
+  readonly nextStepText: string | null
+}
+
 /** An endpoint that is not served with its full weight. */
 export interface EndpointStatus {
   readonly zone: string
@@ -183,6 +198,7 @@ export interface SnapshotStatus {
 export interface StatusPart {
   readonly zones?: readonly ZoneStatus[]
   readonly signing?: readonly SigningReport[]
+  readonly keys?: readonly KeyReport[]
   readonly endpoints?: readonly EndpointStatus[]
   /** Number of endpoints that a bound left out of `endpoints`. */
   readonly endpointsOmitted?: number

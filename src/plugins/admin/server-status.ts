@@ -68,6 +68,7 @@ function join(
   return {
     zones: parts.flatMap(({ zones = [] }) => zones),
     signing: parts.flatMap(({ signing = [] }) => signing),
+    keys: parts.flatMap(({ keys = [] }) => keys),
     endpoints: parts.flatMap(({ endpoints = [] }) => endpoints),
     endpointsOmitted: parts.reduce((sum, { endpointsOmitted = 0 }) => sum + endpointsOmitted, 0),
     peers: distinct(parts.flatMap(({ peers = [] }) => peers)),

@@ -1,7 +1,10 @@
 import { InputError, InputErrors, type Position } from '../../base/errors.ts'
+import type { KeyReport } from '../../base/telemetry/status.ts'
 import { discouragement, printAlgorithm } from '../../dns/dnssec/algorithms.ts'
 import { equalNames, isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
 import { type KeyPair, readKeyFile } from '../../signing/keys/key-file.ts'
+import { keyId } from '../../signing/keys/key-name.ts'
+import { roleOf } from '../../signing/rolls/describe-key.ts'
 import type { ZoneKeys } from '../../signing/zone-keys.ts'
 import type { KeyWarning, ServedKeys } from './served-keys.ts'
 import { zoneKeysOf } from './zone-keys-of.ts'
@@ -71,6 +74,19 @@ export class KeyFiles implements ServedKeys {
 
   /** No step of a roll waits for it. */
   notePublished(): void {}
+
+  reports(): readonly KeyReport[] {
+    return this.#pairs.map(({ zone, flags, algorithm, tag }) => ({
+      zone: printName(zone),
+      id: keyId(zone, algorithm, tag),
+      algorithm: printAlgorithm(algorithm),
+      tag,
+      role: roleOf({ zone, flags }, this.#pairs),
+      state: 'active',
+      nextStep: null,
+      nextStepText: null,
+    }))
+  }
 
   #keysOf(zone: Uint8Array): ZoneKeys | undefined {
     const keys = this.#pairs.filter((pair) => isSubdomain(zone, pair.zone))

@@ -2,6 +2,7 @@ import { InputError, InputErrors } from '../../base/errors.ts'
 import { lazyKey } from '../../base/shared-values.ts'
 import { EventLog } from '../../base/telemetry/event-log.ts'
 import { oneProblem, type ProblemGroup } from '../../base/telemetry/problems.ts'
+import type { KeyReport } from '../../base/telemetry/status.ts'
 import { discouragements } from '../../dns/dnssec/algorithms.ts'
 import { isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
@@ -109,6 +110,10 @@ export class ManagedKeys implements ServedKeys {
     if (reason === '') return groups
     const problem = { place: '', object: 'key lease', reason }
     return [...groups, oneProblem('zone-key', 'key lease', problem)]
+  }
+
+  reports(): readonly KeyReport[] {
+    return this.#manager?.reports ?? []
   }
 
   note(): string {

@@ -1,5 +1,6 @@
 import type { InputError } from '../../base/errors.ts'
 import type { ProblemGroup } from '../../base/telemetry/problems.ts'
+import type { KeyReport } from '../../base/telemetry/status.ts'
 import type { KeySource } from '../../signing/zone-keys.ts'
 
 /** Receives what works, but probably not as intended. */
@@ -14,6 +15,8 @@ export interface ServedKeys extends KeySource {
   stop(): void | Promise<void>
   /** What is wrong now. */
   problems?(): readonly ProblemGroup[]
+  /** The keys and what becomes of them, for the status. */
+  reports(): readonly KeyReport[]
   /** The next step of each zone, for the ready page. */
   note?(): string
   /** Why the server is not ready: keys are missing since the start; '' = none are. */

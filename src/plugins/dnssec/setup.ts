@@ -101,6 +101,7 @@ function serveKeys(
     ready: () => keys.unreadyReason?.() ?? '',
     problems: () => [...(keys.problems?.() ?? []), ...(clockWatch?.problems ?? [])],
     note: () => keys.note?.() ?? '',
+    status: () => ({ keys: keys.reports() }),
     stop: async () => {
       for (const stop of stops.splice(0)) stop()
       await keys.stop()

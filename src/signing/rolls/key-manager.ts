@@ -5,6 +5,7 @@ import { printTime } from '../../base/rfc3339.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
 import type { MetricsRegistry } from '../../base/telemetry/metrics.ts'
 import type { ProblemGroup } from '../../base/telemetry/problems.ts'
+import type { KeyReport } from '../../base/telemetry/status.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { HostPort } from '../../dns/host-port.ts'
 import { nameKey } from '../../dns/name/name.ts'
@@ -138,6 +139,10 @@ export class KeyManager implements KeySource {
     })
     const more = waiting.length - notes.length
     return more === 0 ? notes : [...notes, `and ${more} more zones`]
+  }
+
+  get reports(): readonly KeyReport[] {
+    return [...this.#zones.values()].flatMap(({ reports }) => reports)
   }
 
   #add(zone: Uint8Array): void {

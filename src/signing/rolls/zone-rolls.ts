@@ -1,6 +1,7 @@
 import { InputError } from '../../base/errors.ts'
 import { printTime } from '../../base/rfc3339.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
+import type { KeyReport } from '../../base/telemetry/status.ts'
 import type { Timers } from '../../base/timers.ts'
 import { DELAY_MAX_MS } from '../../base/timers.ts'
 import { FLAGS_KSK, FLAGS_ZSK } from '../../dns/dnssec/dnskey.ts'
@@ -10,6 +11,7 @@ import { printName } from '../../dns/name/name.ts'
 import type { KeyStore, StoredKey } from '../keys/key-store.ts'
 import type { ZoneKeys } from '../zone-keys.ts'
 import { composeKeys, equalZoneKeys } from './compose-keys.ts'
+import { describeKey } from './describe-key.ts'
 import { tagText } from './key-text.ts'
 import { type NextStep, nextStep } from './next-step.ts'
 import { noteParent, notePublished, type SeenParent } from './observe.ts'
@@ -96,6 +98,13 @@ export class ZoneRolls {
   get faults(): readonly string[] {
     const { step, parent, keys } = this.#faults
     return [step, keys, parent, this.#publishFault()].filter((fault) => fault !== '')
+  }
+
+  /** The keys of the zone, and what becomes of them. */
+  get reports(): readonly KeyReport[] {
+    const keys = [...this.#stored.values()]
+    const state = { rolls: this.#state, next: this.next }
+    return keys.map((key) => describeKey(key, keys, state))
   }
 
   get state(): RollState | undefined {

@@ -183,6 +183,8 @@ t.test('keys of a directory', async (t) => {
     [['', /^keys of example\.org\.: next: /]],
     'the ready page has the next step',
   )
+  const [key] = first.statusReports.flatMap((report) => report().keys ?? [])
+  t.match(key, { zone: 'example.org.', role: 'csk', state: 'published', nextStepText: /./ })
   const dnskeys = dnskeysOf(first)
   t.equal(dnskeys.length, 1, 'a CSK is made')
   await first.stop()

@@ -1,5 +1,5 @@
 import type { ServerProblem } from '../../../../../base/telemetry/problems.ts'
-import type { ZoneStatus } from '../../../../../base/telemetry/status.ts'
+import type { KeyReport, SigningReport, ZoneStatus } from '../../../../../base/telemetry/status.ts'
 import { printNumber, printTime } from '../../shell/format.ts'
 import { Message } from '../../shell/message.tsx'
 import { printable } from '../../shell/printable.ts'
@@ -20,6 +20,8 @@ export function View() {
         queries: {data.threads}.
       </p>
       <Zones zones={data.zones} />
+      <Signing zones={data.signing} />
+      <Keys keys={data.keys} />
       <Problems problems={data.problems} />
     </>
   )
@@ -42,6 +44,48 @@ function Zones({ zones }: { readonly zones: readonly ZoneStatus[] }) {
         { title: 'Served', cell: ({ endpoints }) => count(endpoints?.served), isNumber: true },
         { title: 'Down', cell: ({ endpoints }) => count(endpoints?.down), isNumber: true },
         { title: 'Drained', cell: ({ endpoints }) => count(endpoints?.drained), isNumber: true },
+      ]}
+    />
+  )
+}
+
+/** Servers of earlier versions sign no zones. */
+function Signing({ zones = [] }: { readonly zones: readonly SigningReport[] | undefined }) {
+  if (zones.length === 0) return null
+  return (
+    <Table
+      caption="Signed zones"
+      rows={zones}
+      keyOf={({ zone, policy, denial }) => `${zone} ${policy} ${denial}`}
+      columns={[
+        { title: 'Zone', cell: ({ zone }) => printable(zone) },
+        { title: 'Policy', cell: ({ policy }) => printable(policy) },
+        { title: 'Denial', cell: ({ denial }) => printable(denial) },
+        { title: 'Expires', cell: ({ expires }) => (expires === null ? '-' : printTime(expires)) },
+        { title: 'Fault', cell: ({ fault }) => printable(fault) },
+      ]}
+    />
+  )
+}
+
+function Keys({ keys = [] }: { readonly keys: readonly KeyReport[] | undefined }) {
+  if (keys.length === 0) return null
+  return (
+    <Table
+      caption="Keys"
+      rows={keys}
+      keyOf={({ id, zone }) => `${zone} ${id}`}
+      columns={[
+        { title: 'Zone', cell: ({ zone }) => printable(zone) },
+        { title: 'Role', cell: ({ role }) => printable(role.toUpperCase()) },
+        { title: 'Algorithm', cell: ({ algorithm }) => printable(algorithm) },
+        { title: 'Tag', cell: ({ tag }) => tag, isNumber: true },
+        { title: 'State', cell: ({ state }) => printable(state) },
+        {
+          title: 'Due',
+          cell: ({ nextStep }) => (nextStep === null ? '-' : printTime(nextStep)),
+        },
+        { title: 'Next step', cell: ({ nextStepText }) => printable(nextStepText ?? '-') },
       ]}
     />
   )
