@@ -304,6 +304,8 @@ export class ZoneRolls {
   }
 
   #accept(state: RollState): void {
+    const isNew = !state.ds.isKnown && this.#state?.ds.isKnown !== false
+    if (isNew) this.#pollSeconds = Math.min(this.#pollSeconds, this.#now() + POLL_SECONDS)
     this.#state = state
     this.#adopt(state)
     const nowSeconds = this.#now()

@@ -349,3 +349,22 @@ t.test('the notes of many zones name the first ones', async (t) => {
   t.equal(manager.notes.length, 11)
   t.equal(manager.notes.at(-1), 'and 2 more zones')
 })
+
+t.test('once it waits for a DS, it asks the parent each minute', async (t) => {
+  const site = new Site()
+  t.teardown(() => site.close())
+  const manager = await site.open({ notifyParent: async () => {} })
+  const minutes = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i++) {
+      site.clock.pass(60_000)
+      await site.timers.advance(60_000)
+      await site.settle()
+    }
+  }
+  for (let i = 0; i < 300 && manager.find(ZONE)!.cds.length === 0; i++) await minutes(1)
+  t.match(manager.notes, [/wait until the parent has the DS/])
+  site.ds = manager.find(ZONE)!.cds
+  // The DS counts when all servers of the zone have the CDS: after 5 minutes.
+  await minutes(8)
+  t.strictSame(manager.notes, [])
+})
