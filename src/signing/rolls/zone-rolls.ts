@@ -84,6 +84,7 @@ export class ZoneRolls {
   #running: Promise<void> | undefined
   #isWanted = false
   #isStopped = false
+  #loggedNext = ''
   #cancelTimer: (() => void) | undefined
   #faults: { step: string; parent: string; keys: string } = { step: '', parent: '', keys: '' }
   keys: ZoneKeys | undefined
@@ -212,11 +213,13 @@ export class ZoneRolls {
     if (this.#publishedTtl === publishedTtl) this.#publishedTtl = undefined
     if (this.#seen === seen) this.#seen = undefined
     this.#accept(made.state)
-    if (made.steps.length > 0) {
-      const text = made.steps.join(', ')
-      log.info(`keys of ${this.name}: ${text}${this.#printNext()}`, 'key-roll-step')
-      this.#parts.onStep(zone, text)
-    }
+    const next = this.#printNext()
+    const steps = made.steps.join(', ')
+    // The time of the next step is known only when the version of this one is served.
+    const texts = [steps, next === this.#loggedNext && steps === '' ? '' : next].filter(Boolean)
+    if (texts.length > 0) log.info(`keys of ${this.name}: ${texts.join('; ')}`, 'key-roll-step')
+    if (steps !== '') this.#parts.onStep(zone, steps)
+    this.#loggedNext = next
     if (isAnnounced && made.state.ds.keys.length > 0) void this.#parts.notifyParent(zone)
     return decided!
   }
@@ -224,7 +227,7 @@ export class ZoneRolls {
   #printNext(): string {
     if (this.next === undefined) return ''
     const { atSeconds, text } = this.next
-    return `; next: ${text}${atSeconds === undefined ? '' : ` at ${printTime(atSeconds * 1000)}`}`
+    return `next: ${text}${atSeconds === undefined ? '' : ` at ${printTime(atSeconds * 1000)}`}`
   }
 
   #decide(text: string | undefined): Decided {

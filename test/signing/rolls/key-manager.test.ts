@@ -97,7 +97,7 @@ class Site {
 
 const steps = (lines: readonly string[]): string[] =>
   lines
-    .filter((line) => line.startsWith('[INFO]'))
+    .filter((line) => line.startsWith('[INFO]') && !line.includes(': next: '))
     .map((line) => line.replace(/^\[INFO\] keys of example\.org\.: |; next.*/g, ''))
     .map((line) => line.replace(/SK \d+/g, 'SK N'))
 
@@ -363,6 +363,11 @@ t.test('once it waits for a DS, it asks the parent each minute', async (t) => {
   }
   for (let i = 0; i < 300 && manager.find(ZONE)!.cds.length === 0; i++) await minutes(1)
   t.match(manager.notes, [/wait until the parent has the DS/])
+  t.match(site.logs[0], [
+    / use CSK \d+, .*; next: wait until a version/,
+    /\.: next: ask the parent for the DS of CSK \d+ at /,
+    /\.: ask the parent for the DS of CSK \d+; next: wait until the parent has/,
+  ])
   site.ds = manager.find(ZONE)!.cds
   // The DS counts when all servers of the zone have the CDS: after 5 minutes.
   await minutes(8)
