@@ -11,18 +11,17 @@ import { printType, RRType } from '../../src/dns/iana/types.ts'
 import type { Response } from '../../src/dns/message/response.ts'
 import { Section } from '../../src/dns/message/section.ts'
 import {
-  compareNames,
+  concatNames,
   equalNames,
   isSubdomain,
   labelOffsets,
   nameKey,
-  parentName,
   printName,
 } from '../../src/dns/name/name.ts'
-import { printRdata } from '../../src/dns/rdata/index.ts'
+import { type DenialProofs, readProofs } from './denial-validator.ts'
 
 /*
- * Validates the answers of one zone as a resolver does (RFC 4035 section 5), without a cache. Zones have NSEC.
+ * Validates the answers of one zone as a resolver does (RFC 4035 section 5), without a cache.
  */
 
 interface ValidatedZone {
@@ -42,13 +41,6 @@ interface AnsweredSet {
   readonly signatures: Uint8Array[]
 }
 
-interface Nsec {
-  readonly owner: Uint8Array
-  readonly next: Uint8Array
-  /** Mnemonics. */
-  readonly types: ReadonlySet<string>
-}
-
 /** Returns why a validator rejects a response to a query with DO; empty = it accepts it. */
 export function faultsOf(
   response: Response,
@@ -56,31 +48,118 @@ export function faultsOf(
   { apex, dnskeys, nowSeconds }: ValidatedZone,
 ): string[] {
   const sets = setsOf(response)
-  const faults: string[] = []
-  const expanded: Uint8Array[] = []
-  for (const set of sets) {
-    if (set.section === Section.Additional && set.signatures.length === 0) continue
-    faults.push(...faultsOfSet(set, dnskeys, nowSeconds))
-    const labels = set.signatures[0]?.[3] ?? 0
-    const isExpanded = labels < labelOffsets(set.owner).length - (isWildcard(set.owner) ? 1 : 0)
-    if (set.section === Section.Answer && isExpanded) expanded.push(set.owner)
-  }
-  const proofs = sets.filter(({ type }) => type === RRType.NSEC).map(nsecOf)
-  for (const owner of expanded) {
-    if (!proofs.some((one) => covers(one, owner, apex))) {
-      faults.push(`no proof that ${printName(owner)} itself does not exist`)
-    }
-  }
   const end = endOfChain(sets, question)
-  if (end === undefined || !isSubdomain(end, apex)) return faults
+  const cut = sets.find(({ section, owner, type }) => {
+    return section === Section.Authority && type === RRType.NS && !equalNames(owner, apex)
+  })
+  const faults: string[] = []
+  const proofs = proofsOf(sets, apex, faults)
+  if (proofs === undefined) return faults
+  for (const set of sets) {
+    const isUnsigned = set.signatures.length === 0
+    if (isUnsigned && (set.section === Section.Additional || isMadeByDname(set, sets))) continue
+    if (set === cut || (cut !== undefined && set.section === Section.Additional)) {
+      const isGlue = isSubdomain(set.owner, cut.owner)
+      if (isGlue && !isUnsigned) faults.push(`${what(set)} is signed, but of the zone below`)
+      continue
+    }
+    faults.push(...faultsOfSet(set, dnskeys, nowSeconds))
+    const encloser = encloserOfExpansion(set)
+    if (encloser !== undefined) faults.push(proofs.expansion(set.owner, encloser))
+  }
+  if (cut !== undefined) faults.push(...faultsOfReferral(cut, end, sets, proofs))
+  else faults.push(...faultsOfEnd(response.rcode, end, sets, { question, apex, proofs }))
+  return faults.filter((fault) => fault !== '')
+}
+
+function proofsOf(
+  sets: readonly AnsweredSet[],
+  apex: Uint8Array,
+  faults: string[],
+): DenialProofs | undefined {
+  const denials = sets.filter(({ type }) => type === RRType.NSEC || type === RRType.NSEC3)
+  for (const set of denials) if (set.rdata.length > 1) faults.push(`${what(set)} has two records`)
+  try {
+    return readProofs(
+      denials.map(({ owner, type, rdata }) => ({ owner, type, rdata: rdata[0]! })),
+      apex,
+    )
+  } catch (error) {
+    faults.push(String(error))
+    return undefined
+  }
+}
+
+/** Returns the name above the wildcard that made an answer; undefined = none did. */
+function encloserOfExpansion({ owner, signatures }: AnsweredSet): Uint8Array | undefined {
+  const offsets = labelOffsets(owner)
+  const labels = signatures[0]?.[3] ?? offsets.length
+  if (labels >= offsets.length - (isWildcard(owner) ? 1 : 0)) return undefined
+  return owner.subarray(offsets[offsets.length - labels] ?? owner.length - 1)
+}
+
+/** True for the CNAME that a DNAME of the answer stands for (RFC 6672 section 5.3.1). */
+function isMadeByDname(set: AnsweredSet, sets: readonly AnsweredSet[]): boolean {
+  return set.type === RRType.CNAME && sets.some((one) => isRedirection(one, set))
+}
+
+function isRedirection({ section, owner, type, rdata }: AnsweredSet, cname: AnsweredSet): boolean {
+  if (section !== Section.Answer || type !== RRType.DNAME) return false
+  if (cname.owner.length <= owner.length || !isSubdomain(cname.owner, owner)) return false
+  // With the root as its end.
+  const relative = cname.owner.slice(0, cname.owner.length - owner.length + 1)
+  relative[relative.length - 1] = 0
+  const target = concatNames(relative, rdata[0]!)
+  return target !== undefined && equalNames(target, cname.rdata[0]!)
+}
+
+function faultsOfReferral(
+  cut: AnsweredSet,
+  end: Uint8Array | undefined,
+  sets: readonly AnsweredSet[],
+  proofs: DenialProofs,
+): string[] {
+  const faults: string[] = []
+  if (cut.signatures.length > 0) faults.push(`${what(cut)} is signed, but of the zone below`)
+  if (end === undefined || !isSubdomain(end, cut.owner)) faults.push(`${what(cut)} is unrelated`)
+  const isSigned = sets.some(({ section, owner, type }) => {
+    return section === Section.Authority && type === RRType.DS && equalNames(owner, cut.owner)
+  })
+  return isSigned ? faults : [...faults, proofs.insecure(cut.owner)]
+}
+
+interface Asked {
+  readonly question: { readonly name: Uint8Array; readonly type: number }
+  readonly apex: Uint8Array
+  readonly proofs: DenialProofs
+}
+
+/** Checks what a reply says about the name at the end of a chain of aliases. */
+function faultsOfEnd(
+  rcode: number,
+  end: Uint8Array | undefined,
+  sets: readonly AnsweredSet[],
+  { question: { type: qtype }, apex, proofs }: Asked,
+): string[] {
+  if (end === undefined || !isSubdomain(end, apex)) return []
+  const isDname = ({ section, owner, type }: AnsweredSet): boolean => {
+    return section === Section.Answer && type === RRType.DNAME && isSubdomain(end, owner)
+  }
+  // The target is too long for a name.
+  if (rcode === Rcode.YXDOMAIN) return sets.some(isDname) ? [] : ['YXDOMAIN without DNAME']
   const isAnswered = sets.some(({ section, owner, type }) => {
-    const isAsked = type === question.type || question.type === RRType.ANY
+    const isAsked = type === qtype || qtype === RRType.ANY
     return section === Section.Answer && isAsked && equalNames(owner, end)
   })
-  if (isAnswered || question.type === RRType.CNAME) return faults
-  if (response.rcode === Rcode.NXDOMAIN) faults.push(...faultsOfNameError(end, apex, proofs))
-  else faults.push(...faultsOfNoData(end, question.type, apex, proofs))
-  return faults
+  if (isAnswered) return rcode === Rcode.NOERROR ? [] : [`an answer with rcode ${rcode}`]
+  const hasSoa = sets.some(({ section, owner, type }) => {
+    return section === Section.Authority && type === RRType.SOA && equalNames(owner, apex)
+  })
+  const faults = hasSoa ? [] : [`no SOA in a reply without ${printName(end)} ${printType(qtype)}`]
+  if (rcode === Rcode.NXDOMAIN) return [...faults, proofs.nameError(end)]
+  if (rcode !== Rcode.NOERROR) return [`rcode ${rcode}`]
+  const fault = proofs.noData(end, qtype)
+  return fault === '' ? faults : [...faults, `${printName(end)} ${printType(qtype)}: ${fault}`]
 }
 
 function setsOf(response: Response): AnsweredSet[] {
@@ -120,15 +199,19 @@ function faultsOfSet(
   dnskeys: readonly Uint8Array[],
   nowSeconds: number,
 ): string[] {
-  const what = `${printName(set.owner)} ${printType(set.type)}`
-  if (set.signatures.length === 0) return [`${what} has no signature`]
+  const text = what(set)
+  if (set.signatures.length === 0) return [`${text} has no signature`]
   return set.signatures.flatMap((rrsig) => {
     const key = dnskeys.find((dnskey) => keyTag(dnskey) === tagOf(rrsig))
     const isTimely = inceptionOf(rrsig) <= nowSeconds && nowSeconds < expirationOf(rrsig)
-    if (!isTimely) return [`the signature of ${what} is not valid now`]
-    if (key === undefined) return [`${what} is signed by a key that is not published`]
-    return isRight(set, rrsig, key) ? [] : [`${what} has a wrong signature`]
+    if (!isTimely) return [`the signature of ${text} is not valid now`]
+    if (key === undefined) return [`${text} is signed by a key that is not published`]
+    return isRight(set, rrsig, key) ? [] : [`${text} has a wrong signature`]
   })
+}
+
+function what({ owner, type }: AnsweredSet): string {
+  return `${printName(owner)} ${printType(type)}`
 }
 
 /** Signatures that were checked: most answers have the same ones. */
@@ -146,62 +229,6 @@ function isRight(set: AnsweredSet, rrsig: Uint8Array, dnskey: Uint8Array): boole
   return result
 }
 
-function nsecOf({ owner, rdata }: AnsweredSet): Nsec {
-  const next = nameAt(rdata[0]!, 0)
-  return { owner, next, types: new Set(printRdata(RRType.NSEC, rdata[0]!).split(' ').slice(1)) }
-}
-
-/** True if the record proves that a name does not exist. The name may be an empty non-terminal. */
-function covers({ owner, next }: Nsec, name: Uint8Array, apex: Uint8Array): boolean {
-  const isAfter = compareNames(owner, name) < 0
-  return isAfter && (equalNames(next, apex) || compareNames(name, next) < 0)
-}
-
-function faultsOfNameError(name: Uint8Array, apex: Uint8Array, proofs: readonly Nsec[]): string[] {
-  const text = printName(name)
-  const covering = proofs.find((one) => covers(one, name, apex))
-  if (covering === undefined) return [`no proof that ${text} does not exist`]
-  if (isSubdomain(covering.next, name)) return [`${text} exists as an empty non-terminal`]
-  const wildcard = wildcardOf(encloserOf(name, covering))
-  const isDenied = proofs.some((one) => covers(one, wildcard, apex))
-  return isDenied ? [] : [`no proof that ${printName(wildcard)} does not exist`]
-}
-
-function faultsOfNoData(
-  name: Uint8Array,
-  type: number,
-  apex: Uint8Array,
-  proofs: readonly Nsec[],
-): string[] {
-  const what = `${printName(name)} ${printType(type)}`
-  const own = proofs.find(({ owner }) => equalNames(owner, name))
-  if (own !== undefined) return lacks(own, type) ? [] : [`the proof of ${what} has the type`]
-  const covering = proofs.find((one) => covers(one, name, apex))
-  if (covering === undefined) return [`no proof of ${what}`]
-  if (isSubdomain(covering.next, name)) return []
-  const wildcard = wildcardOf(encloserOf(name, covering))
-  const ofWildcard = proofs.find(({ owner }) => equalNames(owner, wildcard))
-  if (ofWildcard !== undefined && lacks(ofWildcard, type)) return []
-  return [`no proof that ${printName(wildcard)} has no ${printType(type)}`]
-}
-
-function lacks({ types }: Nsec, type: number): boolean {
-  return !types.has(printType(type)) && !types.has('CNAME')
-}
-
-/** Returns the closest encloser of a name that an NSEC record covers. */
-function encloserOf(name: Uint8Array, { owner, next }: Nsec): Uint8Array {
-  let encloser = parentName(name)
-  while (!isSubdomain(owner, encloser) && !isSubdomain(next, encloser)) {
-    encloser = parentName(encloser)
-  }
-  return encloser
-}
-
-function wildcardOf(encloser: Uint8Array): Uint8Array {
-  return Buffer.concat([Buffer.from('\x01*', 'latin1'), encloser])
-}
-
 function isWildcard(name: Uint8Array): boolean {
   return name[0] === 1 && name[1] === 0x2a
 }
@@ -215,7 +242,7 @@ function endOfChain(
   for (let steps = 0; steps < 20; steps++) {
     const alias = sets.find((set) => {
       const isHere = set.section === Section.Answer && equalNames(set.owner, at)
-      return isHere && set.type === RRType.CNAME && type !== RRType.CNAME
+      return isHere && set.type === RRType.CNAME && type !== RRType.CNAME && type !== RRType.ANY
     })
     if (alias === undefined) return at
     at = alias.rdata[0]!
