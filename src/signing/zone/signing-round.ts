@@ -21,13 +21,16 @@ import { addHiddenNames } from './touched-names.ts'
 import { planAll, planTouched } from './zone-plan.ts'
 import { type ChainView, ZoneView } from './zone-view.ts'
 
-/** So many names, and signatures of ECDSA P-256, are signed at once. It takes some milliseconds. */
+/** So many names with so many answers, and signatures of ECDSA P-256, are signed at once, in some milliseconds. */
 const FEW_NAMES = 512
+const FEW_ANSWERS = 2048
 const FEW_SIGNATURES = 64
 /** With more, a plan of the whole zone takes less time. */
 const TOUCHED_MAX = 1024
-/** Names that one message to the thread has. */
+/** Names that one message to the thread has at most. */
 const CHUNK_NAMES = 128
+/** Signatures that one message to the thread has when they are made before they are needed, or some more. */
+const CHUNK_SIGNATURES = 512
 /** Messages on their way: the thread always has work. */
 const CHUNKS_AT_ONCE = 2
 
@@ -107,21 +110,26 @@ export class SigningRound {
 
   /** Makes the signatures of published names that must be made again, before `run` needs them. */
   async prepare(names: readonly string[], view: ZoneView): Promise<void> {
-    const { apex, make, policy, prepared } = this.#parts
+    const { apex, clock, make, policy, prepared } = this.#parts
     const type = PROOF_TYPES[policy.denial]
     const denialOf = (_: ZoneView, key: string): SetData | undefined => {
       return view.set(view.find(keyOwner(key, apex)), type)
     }
     this.#source.isStrict = true
-    const plans = names.map((key) =>
-      planName(view, { type, keys: names, denialOf }, key, this.#source),
-    )
-    const missing = plans.flatMap((plan) => plan.missing.map((one) => ({ key: plan.key, one })))
-    const made = await make(
-      apex,
-      missing.map(({ one }) => one),
-    )
-    for (const [i, { key, one }] of missing.entries()) prepared.add(key, one, made[i]!)
+    const slices = new Slices(clock)
+    let missing: { readonly key: string; readonly one: MissingSignature }[] = []
+    for (const [i, key] of names.entries()) {
+      const plan = planName(view, { type, keys: names, denialOf }, key, this.#source)
+      for (const one of plan.missing) missing.push({ key, one })
+      if (slices.isOver) await slices.pause()
+      if (missing.length < CHUNK_SIGNATURES && i + 1 < names.length) continue
+      const made = await make(
+        apex,
+        missing.map(({ one }) => one),
+      )
+      for (const [k, { key, one }] of missing.entries()) prepared.add(key, one, made[k]!)
+      missing = []
+    }
   }
 
   /** True if the round goes over all names. */
@@ -202,10 +210,8 @@ export class SigningRound {
   }
 
   #process(plan: DenialPlan): Promise<void> | undefined {
-    if (plan.keys.length > FEW_NAMES) return this.#processInChunks(plan)
-    const names = this.#plan(plan, plan.keys)
-    const missing = names.flatMap((name) => name.missing)
-    if (weightOf(missing) > FEW_SIGNATURES) return this.#processInChunks(plan)
+    const names = this.#planFew(plan)
+    if (names === undefined) return this.#processInChunks(plan)
     for (const name of names) {
       const made = name.missing.map(({ set, key, times }) =>
         signSet(set, key, this.#parts.apex, times),
@@ -220,8 +226,9 @@ export class SigningRound {
     const { apex, clock, make } = this.#parts
     const slices = new Slices(clock)
     const inWork: Promise<void>[] = []
-    for (let from = 0; from < plan.keys.length; from += CHUNK_NAMES) {
-      const names = this.#plan(plan, plan.keys.slice(from, from + CHUNK_NAMES))
+    for (let from = 0; from < plan.keys.length; ) {
+      const names = this.#planChunk(plan, from, slices)
+      from += names.length
       const missing = names.flatMap((name) => name.missing)
       const signatures = missing.length === 0 ? Promise.resolve([]) : make(apex, missing)
       inWork.push(signatures.then((made) => this.#putNames(plan.type, names, made)))
@@ -232,12 +239,37 @@ export class SigningRound {
     await runInSlices(this.#updateChain(), clock)
   }
 
-  #plan(plan: DenialPlan, keys: readonly string[]): NamePlan[] {
+  /** Returns the plans of all names; undefined = they are too much for one step. */
+  #planFew(plan: DenialPlan): NamePlan[] | undefined {
+    if (plan.keys.length > FEW_NAMES) return undefined
     const view = this.#view()
-    return keys.map((key) => {
-      this.#source.isStrict = this.#due.has(key)
-      return this.#parts.prepared.complete(planName(view, plan, key, this.#source))
-    })
+    const names: NamePlan[] = []
+    let answers = 0
+    let weight = 0
+    for (const key of plan.keys) {
+      const name = this.#plan(view, plan, key)
+      names.push(name)
+      for (const type of name.types) answers += type.answers.length
+      weight += weightOf(name.missing)
+      if (answers > FEW_ANSWERS || weight > FEW_SIGNATURES) return undefined
+    }
+    return names
+  }
+
+  /** Returns the plans of names from index `from` on: at least one, and as many as the slice has time for. */
+  #planChunk(plan: DenialPlan, from: number, slices: Slices): NamePlan[] {
+    const view = this.#view()
+    const names: NamePlan[] = []
+    for (const key of plan.keys.slice(from, from + CHUNK_NAMES)) {
+      names.push(this.#plan(view, plan, key))
+      if (slices.isOver) break
+    }
+    return names
+  }
+
+  #plan(view: ZoneView, plan: DenialPlan, key: string): NamePlan {
+    this.#source.isStrict = this.#due.has(key)
+    return this.#parts.prepared.complete(planName(view, plan, key, this.#source))
   }
 
   #putNames(type: number, names: readonly NamePlan[], made: readonly Uint8Array[]): void {
