@@ -34,6 +34,9 @@ const CHUNK_SIGNATURES = 512
 /** Messages on their way: the thread always has work. */
 const CHUNKS_AT_ONCE = 2
 
+/** Records of an RRset in an image. */
+const RDATA_MAX = 0xffff
+
 /** Time of a signature, in that of ECDSA P-256. */
 const WEIGHTS: ReadonlyMap<number, number> = new Map([
   [Algorithm.RsaSha256, 16],
@@ -289,6 +292,10 @@ export class SigningRound {
     }
     if (isInChain(this.#chain, name.key) !== (denial !== undefined)) this.#moved.push(owner)
     const rrsigs = signatures.filter((one) => one !== undefined)
+    if (rrsigs.length > RDATA_MAX) {
+      const message = `${printName(owner)} needs ${rrsigs.length} signatures; ${RDATA_MAX} are possible`
+      throw new InputError(undefined, `${message}: use fewer endpoints, or other \`answers\``)
+    }
     this.#put(
       owner,
       RRType.RRSIG,

@@ -2,13 +2,19 @@ import { printLatin1 } from '../../../base/latin1.ts'
 import type { Logger } from '../../../base/telemetry/log.ts'
 import { printType } from '../../../dns/iana/types.ts'
 import { printName } from '../../../dns/name/name.ts'
-import { signingProblem } from '../../../steering/possible-answers.ts'
+import { ANSWERS_SIGNED_MAX } from '../../../steering/answer-numbers.ts'
+import { possibleAnswers, signingProblem } from '../../../steering/possible-answers.ts'
+
+/** Of all types of a name: its signatures are one RRset, also while several keys sign, and that has at most 65535 records. */
+const NAME_ANSWERS_MAX = 4 * ANSWERS_SIGNED_MAX
 
 /** The RRsets of a signed zone that are not served as their records are: they have too many possible answers. */
 export class RefusedSets {
   readonly #log: Logger
   /** By type and owner: the reason. */
   readonly #reasons = new Map<string, string>()
+  /** Possible answers of the steered RRsets that are accepted, by owner and type. */
+  readonly #answers = new Map<string, Map<number, number>>()
 
   constructor(log: Logger) {
     this.#log = log
@@ -24,9 +30,12 @@ export class RefusedSets {
 
   /** Returns false for an RRset that cannot be signed. `steering`: undefined = the set has one answer. */
   accepts(owner: Uint8Array, type: number, steering: Uint32Array | undefined): boolean {
-    const problem = steering && signingProblem(steering)
+    const count = steering === undefined ? 0 : possibleAnswers(steering)?.answers.length
+    const problem =
+      count === undefined ? signingProblem(steering!) : this.#problemOfName(owner, type, count)
     if (problem === undefined) {
       this.forget(owner, type)
+      if (count !== undefined && count > 0) this.#countsOf(owner).set(type, count)
       return true
     }
     const reason = `${printName(owner)} ${printType(type)} ${problem}; its last signed version is served`
@@ -39,6 +48,30 @@ export class RefusedSets {
   /** Notes that no record has the RRset any more. */
   forget(owner: Uint8Array, type: number): void {
     if (this.#reasons.size > 0) this.#reasons.delete(keyOf(owner, type))
+    const name = printLatin1(owner)
+    const counts = this.#answers.get(name)
+    if (counts?.delete(type) === true && counts.size === 0) this.#answers.delete(name)
+  }
+
+  #countsOf(owner: Uint8Array): Map<number, number> {
+    const name = printLatin1(owner)
+    const counts = this.#answers.get(name) ?? new Map<number, number>()
+    this.#answers.set(name, counts)
+    return counts
+  }
+
+  /** Returns why a name cannot have an RRset with `count` possible answers; undefined = it can. */
+  #problemOfName(owner: Uint8Array, type: number, count: number): string | undefined {
+    if (count === 0) return undefined
+    let sum = count
+    for (const [other, answers] of this.#answers.get(printLatin1(owner)) ?? []) {
+      if (other !== type) sum += answers
+    }
+    if (sum <= NAME_ANSWERS_MAX) return undefined
+    return (
+      `has ${count} possible answers, and all types of the name together more than ${NAME_ANSWERS_MAX}, and each needs ` +
+      'a signature: use fewer endpoints, or other `answers`'
+    )
   }
 }
 
