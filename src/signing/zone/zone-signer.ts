@@ -3,7 +3,7 @@ import { InputError } from '../../base/errors.ts'
 import type { Timers } from '../../base/timers.ts'
 import { inceptionOf } from '../../dns/dnssec/rrsig.ts'
 import { RRType } from '../../dns/iana/types.ts'
-import { printName } from '../../dns/name/name.ts'
+import { NAME_OCTETS_MAX, printName } from '../../dns/name/name.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
 import type { KeySource, SigningPolicy, ZoneKeys } from '../zone-keys.ts'
@@ -15,6 +15,9 @@ import { Refresher } from './refresher.ts'
 import { type SignatureMaker, signInThread } from './sign-in-thread.ts'
 import { SigningRound, type Touched } from './signing-round.ts'
 import { ZoneView } from './zone-view.ts'
+
+/** With the label of a hash before it, a name has 33 octets more. */
+const NSEC3_APEX_OCTETS_MAX = NAME_OCTETS_MAX - 33
 
 /** What a signer needs from its owner. */
 interface SignerParts {
@@ -135,6 +138,9 @@ export class ZoneSigner {
   get refusal(): string {
     if (this.#keys.find(this.#apex) === undefined) {
       return `zone ${printName(this.#apex)} has no key that can sign; see the log for the reason`
+    }
+    if (this.#policy.denial === 'nsec3' && this.#apex.length > NSEC3_APEX_OCTETS_MAX) {
+      return `the name of zone ${printName(this.#apex)} is too long for NSEC3; use \`denial nsec\``
     }
     return this.#guard.refusal(this.#newestInception())
   }

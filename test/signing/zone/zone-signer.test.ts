@@ -1,17 +1,21 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { InputError } from '../../../src/base/errors.ts'
 import { RRType } from '../../../src/dns/iana/types.ts'
 import { compareNames, printName } from '../../../src/dns/name/name.ts'
 import { printRdata } from '../../../src/dns/rdata/index.ts'
 import { keyOwner } from '../../../src/signing/zone/canonical-key.ts'
+import { ZoneSigner } from '../../../src/signing/zone/zone-signer.ts'
 import { ZoneView } from '../../../src/signing/zone/zone-view.ts'
-import type { SigningPolicy } from '../../../src/signing/zone-keys.ts'
+import { DEFAULT_SIGNING, type SigningPolicy } from '../../../src/signing/zone-keys.ts'
 import { encodeSteering, NO_POLICY } from '../../../src/steering/encode.ts'
+import { ZoneImage } from '../../../src/zone/image/writer.ts'
 import { runs } from '../../support/runs.ts'
+import { FakeClock, FakeTimers } from '../../support/setup.ts'
 import type { OwnedRRset } from '../../support/zone-contents.ts'
 import { wire } from '../../support/zone-text.ts'
 import { faultsOfSignatures, nsec3Of, nsecOf } from './reference.ts'
-import { APEX, linesOf, SigningStage } from './signing-stage.ts'
+import { APEX, linesOf, SigningStage, TestKeys } from './signing-stage.ts'
 
 const NS = [wire('ns.other.')]
 const A = (last: number) => [Uint8Array.from([192, 0, 2, last])]
@@ -118,3 +122,25 @@ for (const policy of POLICIES) {
     )
   })
 }
+
+t.test('a zone whose name is too long for NSEC3 is refused', async (t) => {
+  const label = Buffer.concat([Buffer.from([63]), Buffer.alloc(63, 0x61)])
+  for (const [denial, last, message] of [
+    ['nsec3', 28, ''],
+    ['nsec3', 29, 'too long for NSEC3; use `denial nsec`'],
+    ['nsec', 61, ''],
+  ] as const) {
+    const rest = Buffer.concat([Buffer.from([last]), Buffer.alloc(last, 0x62), Buffer.of(0)])
+    const apex = Buffer.concat([label, label, label, rest])
+    const image = new ZoneImage()
+    const signed = { keys: new TestKeys(), policy: { ...DEFAULT_SIGNING, denial } }
+    const parts = { clock: new FakeClock(), timers: new FakeTimers() }
+    const zone = image.addZone(apex)
+    const signer = new ZoneSigner(image, zone, apex, signed, parts)
+    const rdata = [Buffer.alloc(22)]
+    image.putRRset(zone, apex, { type: RRType.SOA, ttlSeconds: 60, rdata })
+    t.match(signer.refusal, message)
+    if (message === '') t.equal(signer.sign(), undefined)
+    else t.throws(() => signer.sign(), InputError)
+  }
+})
