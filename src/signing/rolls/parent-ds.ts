@@ -15,6 +15,10 @@ export interface ParentDs {
 export type AskServer = (asked: Asked) => Promise<Answered>
 
 const TIMEOUT_MS = 5000
+/** Caches keep no record longer (RFC 8767 section 4), so a roll must not wait for years if the parent says so. */
+const TTL_SECONDS_MAX = 604_800
+/** DS records of a parent that are read: a reply of 64 KiB could have thousands. */
+const DS_MAX = 64
 
 /**
  * Asks all servers of the parent for the DS of a zone, over TCP, because a forged reply could end a wait too early.
@@ -59,8 +63,10 @@ function readDs(zone: Uint8Array, { rcode, answer, authority }: Message): Parent
   if (records.length === 0 && isChild) return `it does not have the parent zone of ${name}`
   const isReferral = records.length === 0 && !authority.some(({ type }) => type === RRType.SOA)
   if (isReferral) return `it does not have the parent zone of ${name}`
+  if (records.length > DS_MAX) return `it has more than ${DS_MAX} DS records of ${name}`
+  const longest = Math.max(0, ...records.map(({ ttlSeconds }) => ttlSeconds))
   return {
     rdata: records.map(({ rdata }) => rdata),
-    ttlSeconds: Math.max(0, ...records.map(({ ttlSeconds }) => ttlSeconds)),
+    ttlSeconds: Math.min(longest, TTL_SECONDS_MAX),
   }
 }

@@ -43,6 +43,16 @@ t.test('what the servers of the parent have', async (t) => {
     ['nothing', {}, '192.0.2.2:53: it does not have the parent zone of city.ise.mie.jp.'],
     ['no such name', { rcode: 3 }, '192.0.2.2:53: it does not know city.ise.mie.jp.'],
     ['an error', { rcode: 2 }, '192.0.2.2:53: its rcode is SERVFAIL'],
+    [
+      'a TTL of a century',
+      { answer: DS.map((one) => ({ ...one, ttlSeconds: 0xffffffff })) },
+      { rdata: { length: 2 }, ttlSeconds: 604_800 },
+    ],
+    [
+      'very many',
+      { answer: Array.from({ length: 65 }, () => DS[0]!) },
+      '192.0.2.2:53: it has more than 64 DS records of city.ise.mie.jp.',
+    ],
   ]
   for (const [what, second, found] of table) {
     const ask = async (asked: Asked): Promise<Answered> =>
