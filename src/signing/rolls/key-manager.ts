@@ -181,7 +181,7 @@ export class KeyManager implements KeySource {
     })
     const isLoaded = !(loaded instanceof InputError)
     const faults = isLoaded ? loaded.faults : [loaded]
-    const texts = faults.map(({ message }) => message)
+    const texts = faults.map((fault) => fault.print())
     const { log } = this.#options
     for (const text of texts) {
       if (!this.#storeFaults.includes(text)) log.warning(text, 'key-fault')

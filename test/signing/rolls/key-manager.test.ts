@@ -227,11 +227,15 @@ t.test('faults: the zone stays signed with what it has', async (t) => {
 
   const [stored] = site.store.keys.values()
   site.store.keys.clear()
-  site.store.faults = [new InputError(undefined, 'Kexample.org.+013+1.private: others can read it')]
+  const place = { file: 'Kexample.org.+013+1.private', line: 3 }
+  site.store.faults = [new InputError(place, 'others can read it')]
   site.store.notify()
   await site.settle()
   t.equal(manager.find(ZONE), keys)
-  t.match(problems(), [/others can read it/, /the store lacks private keys in use: Kexample.org/])
+  t.match(problems(), [
+    /^Kexample\.org\.\+013\+1\.private:3: others can read it$/,
+    /the store lacks private keys in use: Kexample.org/,
+  ])
   site.store.keys.set(stored!.id, stored!)
   site.store.faults = []
   site.store.notify()
