@@ -73,6 +73,13 @@ export function kindOf(view: ZoneView, owner: Uint8Array, body: number): OwnerKi
   }
 }
 
+/** True if a name has only signatures and proofs, which it loses in this round: its source has removed it. */
+export function isLeftover(view: ZoneView, body: number): boolean {
+  if ((view.flags(body) & (FLAG_HASHED | FLAG_DECLARED)) !== 0) return false
+  const sets = view.sets(body)
+  return sets.length > 0 && sets.every(({ type }) => MADE.has(type))
+}
+
 /** True if something at the name is signed, apart from the proofs of absence. */
 export function isSignedSet(type: number, { isCut }: OwnerKind): boolean {
   return !isCut || type === RRType.DS

@@ -13,6 +13,7 @@ import { apexSets, negativeTtl } from './apex-sets.ts'
 import { keyOwner } from './canonical-key.ts'
 import { type DenialPlan, isInChain } from './denial-plan.ts'
 import { type MissingSignature, type NamePlan, planName } from './name-plan.ts'
+import { isLeftover } from './name-types.ts'
 import type { PreparedSignatures } from './prepared-signatures.ts'
 import type { SetData } from './set-answers.ts'
 import type { SignatureMaker } from './sign-in-thread.ts'
@@ -147,7 +148,8 @@ export class SigningRound {
     if (policy.denial !== 'compact') this.#chain = view.chain(PROOF_TYPES[policy.denial])
     const touched = this.#touched(view, isApexChanged, ttlSeconds)
     if (touched === undefined) return this.#runWhole(view, ttlSeconds)
-    return this.#process(planTouched(view, touched, policy, ttlSeconds))
+    for (const key of touched) this.#clear(view, keyOwner(key, view.apex))
+    return this.#process(planTouched(this.#view(), touched, policy, ttlSeconds))
   }
 
   #view(): ZoneView {
@@ -203,13 +205,29 @@ export class SigningRound {
   }
 
   #runWhole(view: ZoneView, ttlSeconds: number): Promise<void> | undefined {
-    const { clock, policy } = this.#parts
+    const { clock } = this.#parts
     this.isWhole = true
-    const work = planAll(view, policy, ttlSeconds)
+    const work = this.#planWhole(view, ttlSeconds)
     if (!hasMoreNodes(view, FEW_NAMES)) return this.#process(runWhole(work))
     return (async () => {
       await this.#processInChunks(await runInSlices(work, clock))
     })()
+  }
+
+  *#planWhole(view: ZoneView, ttlSeconds: number): Generator<void, DenialPlan> {
+    let count = 0
+    for (const node of view.nodes()) {
+      if (view.bodyOf(node) !== 0) this.#clear(view, keyOwner(view.keyOf(node), view.apex))
+      if (++count % FEW_NAMES === 0) yield
+    }
+    return yield* planAll(this.#view(), this.#parts.policy, ttlSeconds)
+  }
+
+  /** Removes a name that its source has removed, so that the name above does not seem to have names below it. */
+  #clear(view: ZoneView, owner: Uint8Array): void {
+    const body = view.find(owner)
+    if (!isLeftover(view, body)) return
+    for (const { type } of view.sets(body)) this.#put(owner, type, undefined)
   }
 
   #process(plan: DenialPlan): Promise<void> | undefined {

@@ -87,6 +87,27 @@ const POLICIES: readonly Partial<SigningPolicy>[] = [
   { denial: 'compact' },
 ]
 
+t.test('an empty non-terminal that loses its last name has no proof', async (t) => {
+  for (const policy of POLICIES) {
+    for (const isWhole of [false, true]) {
+      const stages = [new SigningStage(policy), new SigningStage(policy)]
+      for (const stage of stages) stage.put('example.', RRType.NS, NS)
+      const [stage, fresh] = stages as [SigningStage, SigningStage]
+      stage.put('c.b.a.example.', RRType.A, A(1))
+      stage.put('b.a.example.', RRType.A, A(1))
+      await stage.publish()
+      stage.remove('c.b.a.example.', RRType.A)
+      stage.remove('b.a.example.', RRType.A)
+      if (isWhole) stage.signer.noteAll()
+      await stage.publish()
+      fresh.serial = stage.serial - 1
+      await fresh.publish()
+      const name = `${JSON.stringify(policy)}, all names: ${isWhole}`
+      t.same(linesOf(stage.contents()), linesOf(fresh.contents()), name)
+    }
+  }
+})
+
 for (const policy of POLICIES) {
   const name = `${policy.denial}${policy.optOut === true ? ' with opt-out' : ''}`
   t.test(`after any edits, a zone with ${name} is signed as from nothing`, async (t) => {
