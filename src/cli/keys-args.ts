@@ -56,17 +56,17 @@ export const KEYS: CommandArgs = {
     -keys DIR | (the directory that the Corefile names) | the directory of the keys
     -conf FILE | (./Corefile) | the Corefile; stdin = read it from standard input
     --csk | | make or roll a key that signs all records (default)
-    --ksk | | make or roll a key that signs the key records
+    --ksk | | make or roll a key that signs DNSKEY, CDS and CDNSKEY
     --zsk | | make or roll a key that signs all other records
-    --algorithm NAME | ECDSAP256SHA256 | algorithm of the key, one of ${SIGNING_NAMES.join(', ')}; of an imported file only if the file does not say it
+    --algorithm NAME | ECDSAP256SHA256 | algorithm of the key, one of ${SIGNING_NAMES.join(', ')}; with import, only for a file without it
     --bits N | 2048 | length of an RSA key: 2048, 3072 or 4096
-    --public | | only the public key; imported, it is the key of another provider, who signs the zone too
+    --public | | only the public key; with import, the key of another provider that also signs the zone
     --pem | | print the private key as PKCS #8 in PEM instead of BIND's format
     --to DIR | (standard output) | write the files of the key into DIR
-    --delegation unsigned|signed | | ask the parent by CDS to remove all DS, or to have them again
+    --delegation unsigned|signed | | ask the parent by CDS to remove the DS, or to add it again
     --digest NAME | SHA-256 | digest of the DS: SHA-256 or SHA-384
     -parent ADDR | | ask this nameserver of the parent zone which DS it has now: IP or IP:PORT
-    --published | | note that the parent has exactly these DS, for a server that does not ask the parent
+    --published | | confirm that the parent has exactly these DS; for a zone without parent in the Corefile
   `),
     ...FORMAT_FLAG,
   ],

@@ -1,6 +1,12 @@
 import type { MetricsRegistry } from '../base/telemetry/metrics.ts'
 import type { SigningReport } from '../base/telemetry/status.ts'
 
+/** Returns why a zone is not signed, with what is served meanwhile. `isServed`: it has a signed version. */
+export function printSigningFault(zone: string, fault: string, isServed: boolean): string {
+  const served = isServed ? 'its last signed version is served' : 'queries get SERVFAIL'
+  return `zone ${zone} can't be signed, so ${served}: ${fault}`
+}
+
 /**
  * Exports how zones are signed at every scrape. The returned function stops that and removes the series. Another source
  * of the same zone, as after a reload, sets them again at the next scrape.

@@ -6,6 +6,7 @@ import type { Logger } from '../../base/telemetry/log.ts'
 import type { Timers } from '../../base/timers.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { printName } from '../../dns/name/name.ts'
+import { printSigningFault } from '../../signing/signing-report.ts'
 import type { ZoneSigner } from '../../signing/zone/zone-signer.ts'
 import { VersionView } from '../../xfr/journal/version-view.ts'
 import type { SetKey } from '../../xfr/zone-versions.ts'
@@ -362,11 +363,10 @@ export class InlineSigner {
     if (fault === this.fault) return
     this.fault = fault
     if (fault !== '') this.#parts.log.error(this.#print(fault), 'zone-not-signed')
-    else this.#parts.log.info(`zone ${this.#zoneText} can be signed`, 'zone-signed-again')
+    else this.#parts.log.info(`zone ${this.#zoneText} can be signed again`, 'zone-signed-again')
   }
 
   #print(fault: string): string {
-    const keeps = this.shared === undefined ? 'not served' : `still serving ${this.serial}`
-    return /* error */ `zone ${this.#zoneText} cannot be signed (${keeps}): ${fault}`
+    return printSigningFault(this.#zoneText, fault, this.shared !== undefined)
   }
 }

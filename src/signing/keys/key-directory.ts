@@ -305,7 +305,7 @@ function idsOf(names: ReadonlySet<string>): string[] {
 function readKey(folder: string, id: string, names: ReadonlySet<string>): StoredKey {
   const [publicFile, privateFile] = [join(folder, `${id}.key`), join(folder, `${id}.private`)]
   if (existsSync(join(folder, REMOVED, `${id}.key`))) {
-    const fix = 'remove it from one of both folders'
+    const fix = 'remove it from one of the two directories'
     throw new InputError(undefined, `${publicFile} is also in ${REMOVED}, so it is retired; ${fix}`)
   }
   if (!names.has(`${id}.key`)) {
@@ -348,7 +348,7 @@ function withoutRepeated(folder: string, found: readonly (StoredKey | InputError
     keys.set(id, used)
     if (refused === undefined) continue
     const message = `${join(folder, refused.id)}.key has the zone, algorithm and tag of ${used.id}`
-    faults.push(new InputError(undefined, `${message}; remove one of both keys`))
+    faults.push(new InputError(undefined, `${message}; remove one of the two keys`))
   }
   return { keys: [...keys.values()], faults }
 }

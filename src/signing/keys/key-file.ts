@@ -16,7 +16,7 @@ export interface KeyPair extends SigningKey {
 }
 
 /**
- * Reads a key pair that BIND, ldns or Sextant wrote. `path`: of one of both files, or without `.key` or `.private`.
+ * Reads a key pair that BIND, ldns or Sextant wrote. `path`: of one of the two files, or without `.key` or `.private`.
  * Both files must belong to this user or to root, and only the owner may read the private one. @throws InputError that
  * names file and fix; its message has nothing of the private key.
  */
@@ -69,7 +69,7 @@ export function pairOf(
   const flags = flagsOf(dnskey)
   const key = algorithm === dnskey[3] ? signingKey(privateKey, algorithm, flags) : undefined
   if (key === undefined || Buffer.compare(key.dnskey, dnskey) !== 0 || !signsFor(key)) {
-    const message = `the private key does not belong to the DNSKEY with tag ${keyTag(dnskey)} in the file .key`
+    const message = `the private key does not belong to the DNSKEY with tag ${keyTag(dnskey)} in the .key file`
     throw new InputError({ file, line: 1 }, message)
   }
   return { ...key, zone, times }

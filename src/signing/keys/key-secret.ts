@@ -182,7 +182,7 @@ export class KeySecret implements KeyStore {
       try {
         const key = this.#keyOf(name, text, members)
         if (keys.has(key.id))
-          throw this.#fault(name, `${key.id} is there twice; remove one of both`)
+          throw this.#fault(name, `${key.id} is there twice; remove one of the two`)
         keys.set(key.id, key)
       } catch (error) {
         if (!(error instanceof InputError)) throw error

@@ -56,7 +56,7 @@ function ownerFault(path: string, { uid }: Stats): string {
   if (uid === user || uid === ROOT) return ''
   // Root may manage the keys of a server that runs as another user.
   if (user === ROOT && statSync(dirname(path)).uid === uid) return ''
-  return `${path} belongs to user ${uid}, not to user ${user} who reads it; chown it`
+  return `${path} belongs to user ${uid}, not to user ${user} that reads it; run chown ${user} ${path}`
 }
 
 /** As PostgreSQL: the group may read a file of root, because Kubernetes gives the files of Secrets to a group. */

@@ -1,7 +1,7 @@
 import type { ProblemGroup, ProblemText } from '../../../base/telemetry/problems.ts'
 import type { SigningReport } from '../../../base/telemetry/status.ts'
+import { printSigningFault } from '../../../signing/signing-report.ts'
 import type { PublishedZone } from '../published-zone.ts'
-import { printFault } from './zone-signatures.ts'
 
 type Zone = Pick<PublishedZone, 'text' | 'isServed' | 'signatures'>
 
@@ -12,7 +12,7 @@ export function reportSigning(zones: readonly Zone[]): SigningReport[] {
   })
 }
 
-/** Zones that cannot be signed, and RRsets that are not served because they cannot. `of`: the server block. */
+/** Zones and RRsets that cannot be signed. `of`: the server block. */
 export function signingProblems(zones: readonly Zone[], of: string): ProblemGroup {
   const problems = zones.flatMap((zone): ProblemText[] => {
     const fault = faultOf(zone)
@@ -26,5 +26,5 @@ export function signingProblems(zones: readonly Zone[], of: string): ProblemGrou
 /** Why a zone cannot be signed, and what is served meanwhile; '' = it can. */
 export function faultOf({ text, isServed, signatures }: Zone): string {
   const fault = signatures?.fault ?? ''
-  return fault === '' ? '' : printFault(text, fault, isServed)
+  return fault === '' ? '' : printSigningFault(text, fault, isServed)
 }

@@ -5,6 +5,7 @@ import type { SigningReport } from '../../../base/telemetry/status.ts'
 import type { Timers } from '../../../base/timers.ts'
 import { equalNames } from '../../../dns/name/name.ts'
 import type { SignedZone } from '../../../signing/registry.ts'
+import { printSigningFault } from '../../../signing/signing-report.ts'
 import { ZoneSigner } from '../../../signing/zone/zone-signer.ts'
 import type { ZoneId } from '../../../zone/image/types.ts'
 import type { ZoneImage } from '../../../zone/image/writer.ts'
@@ -113,14 +114,14 @@ export class ZoneSignatures {
     this.#fault = error instanceof Error ? error.message : String(error)
   }
 
-  /** Logs why the zone can't be signed once it can't, and when that is over. `isServed`: the zone has a version. */
+  /** Logs once why the zone can't be signed, and once when it can again. `isServed`: the zone has a signed version. */
   logFault(isServed: boolean): void {
     const { log, zone } = this.#parts
     const { fault } = this
     if (fault === this.#loggedFault) return
     this.#loggedFault = fault
-    if (fault === '') log.info(`zone ${zone} is signed again`, 'zone-signed-again', { zone })
-    else log.error(printFault(zone, fault, isServed), 'zone-not-signed', { zone })
+    if (fault === '') log.info(`zone ${zone} can be signed again`, 'zone-signed-again', { zone })
+    else log.error(printSigningFault(zone, fault, isServed), 'zone-not-signed', { zone })
   }
 
   /** Marks signatures that differ although the content is the same. */
@@ -144,12 +145,6 @@ export class ZoneSignatures {
 
 function newGeneration(): string {
   return randomBytes(9).toString('base64url')
-}
-
-/** `isServed`: the zone has a version. */
-export function printFault(zone: string, fault: string, isServed: boolean): string {
-  const served = isServed ? 'its last signed version is served' : 'queries get SERVFAIL'
-  return `zone ${zone} can't be signed, so ${served}: ${fault}`
 }
 
 function printSeconds(seconds: number): string {
