@@ -58,7 +58,9 @@ export interface KeyReport {
   readonly role: 'csk' | 'ksk' | 'zsk'
   /** `ready`: the zone waits for its DS in the parent. `public`: of another provider. */
   readonly state: 'unused' | 'published' | 'ready' | 'active' | 'retiring' | 'public'
-  /** RFC 3339: when the next step of the zone's rolls is due; null = others have to act first, or no step is planned. */
+  /**
+   * RFC 3339: when the next step of the zone's rolls is due; null = others have to act first, or no step is planned.
+   */
   readonly nextStep: string | null
   /** Null = no step is planned. */
   readonly nextStepText: string | null

@@ -137,8 +137,8 @@ export class ResponseSigner {
   }
 
   /**
-   * Returns the cached signatures of the set that was hashed last. While the clock is wrong, also those that it calls old.
-   * Undefined = they must be made, unless `#isRefused`.
+   * Returns the cached signatures of the set that was hashed last. While the clock is wrong, also those that it calls
+   * old. Undefined = they must be made, unless `#isRefused`.
    */
   #find(tx: Transaction, isFree: boolean): CachedSignatures | undefined {
     const cache = this.#cache!

@@ -357,9 +357,8 @@ export class RecordZone {
     const wanted = desired.filter(isServed)
     const changes = plan(owner, served, wanted)
     for (const set of wanted) {
-      const isPut = changes.some((change) => change.kind === 'put' && change.set === set)
-      const before = served.find(({ type }) => type === set.type)
-      if (!isPut) this.#options.sink.rename?.(owner, set, before!)
+      if (changes.some((change) => change.kind === 'put' && change.set === set)) continue
+      this.#options.sink.rename?.(owner, set, served.find(({ type }) => type === set.type)!)
     }
     for (const change of changes) {
       const type = change.kind === 'put' ? change.set.type : change.type

@@ -185,7 +185,10 @@ t.test('what cannot be signed is held back, and published later', async (t) => {
   await take(2, 'b 60 A 192.0.2.2')
   t.equal(published(), 1)
   t.match(content(signer), [/^a\./, /./, /./])
-  t.match(lines.at(-1), /zone example.org. can't be signed, so its last signed version is served: it has no keys$/)
+  t.match(
+    lines.at(-1),
+    /zone example.org. can't be signed, so its last signed version is served: it has no keys$/,
+  )
   fake!.refusal = ''
   fake!.fault = new InputError(undefined, 'the clock is wrong')
   await take(3, 'c 60 A 192.0.2.2')

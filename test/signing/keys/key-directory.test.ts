@@ -343,7 +343,10 @@ t.test('owners of files', needsRoot(), async (t) => {
   const store = openKeys(path)
   const { id } = await store.create(ZONE, P256, FLAGS_KSK)
   fs.chownSync(join(path, `${id}.private`), other, other)
-  t.match(await faultsOf(path), /private belongs to user 12345, not to user 0 that reads it; run chown 0 /)
+  t.match(
+    await faultsOf(path),
+    /private belongs to user 12345, not to user 0 that reads it; run chown 0 /,
+  )
   fs.chownSync(path, other, other)
   t.equal(await faultsOf(path), '', 'root reads the keys of a server that runs as another user')
   const made = await store.create(ZONE, P256, FLAGS_ZSK)

@@ -5,7 +5,10 @@ import { printName } from '../../../dns/name/name.ts'
 import { ANSWERS_SIGNED_MAX } from '../../../steering/answer-numbers.ts'
 import { possibleAnswers, signingProblem } from '../../../steering/possible-answers.ts'
 
-/** Of all types of a name: its signatures are one RRset, also while several keys sign, and that has at most 65535 records. */
+/**
+ * Of all types of a name: its signatures are one RRset, also while several keys sign, and that has at most 65535
+ * records.
+ */
 const NAME_ANSWERS_MAX = 4 * ANSWERS_SIGNED_MAX
 
 /** The RRsets of a signed zone that are not served as their records are: they have too many possible answers. */
