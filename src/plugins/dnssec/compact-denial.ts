@@ -73,29 +73,30 @@ export function provenTypes(proof: number, isApex: boolean): readonly number[] {
 
 /**
  * Returns the name that directly follows the one at `bytes[at]` (RFC 9824 section 3, RFC 4471), in lower case: `\000`
- * below it, or, if there is no room below it, beside it.
+ * below it, or, if there is no room below it, beside it. `apex`: follows the last name of the zone.
  */
-export function nameAfter(bytes: Uint8Array, at: number): Uint8Array {
+export function nameAfter(bytes: Uint8Array, at: number, apex: Uint8Array): Uint8Array {
   const name = lowerName(bytes.subarray(at, at + nameOctetsAt(bytes, at)))
-  const { length } = name
-  if (length + 2 <= NAME_OCTETS_MAX) return Buffer.concat([Buffer.from([1, 0]), name])
+  if (name.length + 2 <= NAME_OCTETS_MAX) return Buffer.concat([Buffer.from([1, 0]), name])
+  return nameBeside(name, apex)
+}
+
+/** Returns the name that directly follows `name` and all names below it. */
+function nameBeside(name: Uint8Array, apex: Uint8Array): Uint8Array {
+  if (name.length <= apex.length) return apex
   const first = name[0]!
-  if (length < NAME_OCTETS_MAX && first < LABEL_OCTETS_MAX) {
+  if (name.length < NAME_OCTETS_MAX && first < LABEL_OCTETS_MAX) {
     const label = name.subarray(1, first + 1)
     return Buffer.concat([Buffer.from([first + 1]), label, Buffer.of(0), name.subarray(first + 1)])
   }
-  return incremented(name)
-}
-
-/** Returns the next name with a label of the same length, or the parent's if all octets have the highest value. */
-function incremented(name: Uint8Array): Uint8Array {
-  const next = name.slice()
-  for (let i = next[0]!; i > 0; i--) {
-    const octet = next[i]!
+  for (let i = first; i > 0; i--) {
+    const octet = name[i]!
     if (octet === 0xff) continue
+    const next = name.slice(0, i + 1)
+    next[0] = i
     // Letters count in lower case.
     next[i] = octet === 0x40 ? 0x5b : octet + 1
-    return Buffer.concat([Buffer.of(i), next.subarray(1, i + 1), name.subarray(name[0]! + 1)])
+    return Buffer.concat([next, name.subarray(first + 1)])
   }
-  return nameAfter(name, name[0]! + 1)
+  return nameBeside(name.subarray(first + 1), apex)
 }

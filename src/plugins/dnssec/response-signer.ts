@@ -104,7 +104,7 @@ export class ResponseSigner {
     if (signatures === undefined) {
       if (this.#isRefused) return false
       const isApex = this.#owner.labelCount === zone.labels
-      const record = composeNsec(nameAfter(owner, at), provenTypes(proof, isApex))
+      const record = composeNsec(nameAfter(owner, at, zone.apex), provenTypes(proof, isApex))
       const set = { owner: this.#ownerName(), type: RRType.NSEC, ttlSeconds, rdata: [record] }
       signatures = this.#sign(tx, zone, set, record)
     }
