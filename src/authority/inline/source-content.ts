@@ -4,12 +4,15 @@ import { nameKey, printName } from '../../dns/name/name.ts'
 import type { RecordView } from '../../xfr/journal/record-view.ts'
 import type { VersionView } from '../../xfr/journal/version-view.ts'
 import type { SetKey } from '../../xfr/zone-versions.ts'
+import { RRSETS_MAX } from '../../zone/image/layout.ts'
 import type { RRsetData, ZoneId } from '../../zone/image/types.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
 import { MADE_BY_SIGNERS, printSigned } from '../../zone/zonefile/unsigned-zone.ts'
 
 /** Names between two pauses. */
 const SLICE_NODES = 128
+/** RRsets of a name, so that there is room for those of the signer. */
+const SETS_MAX = RRSETS_MAX - MADE_BY_SIGNERS.size
 
 interface SourceContent {
   /** A version of the zone without signatures. */
@@ -22,13 +25,24 @@ interface SourceContent {
   readonly unpublished: readonly SetKey[]
 }
 
-/** Throws InputError if a version is signed already; pauses now and then. */
+/** Throws InputError if a version is signed already, or cannot be signed; pauses now and then. */
 export function* checkUnsigned(source: VersionView): Generator<void, void> {
+  let name: Uint8Array | undefined
+  let sets = 0
   for (const [owner, set] of setsOf(source)) {
-    if (set === 0) yield
-    else if (MADE_BY_SIGNERS.has(source.type(set))) {
+    if (set === 0) {
+      yield
+      continue
+    }
+    if (MADE_BY_SIGNERS.has(source.type(set))) {
       const record = `${printName(owner)} ${printType(source.type(set))}`
       throw new InputError(undefined, printSigned(record))
+    }
+    sets = owner === name ? sets + 1 : 1
+    name = owner
+    if (sets > SETS_MAX) {
+      const message = `${printName(owner)} has more than ${SETS_MAX} types`
+      throw new InputError(undefined, `${message}, so it has no room for signatures; remove some`)
     }
   }
 }

@@ -254,6 +254,16 @@ t.test('a signed version is refused', async (t) => {
   )
 })
 
+t.test('a version with a name that has no room for signatures is refused', async (t) => {
+  const { signer, take, lines } = start()
+  const types = Array.from({ length: 249 }, (_, i) => `a 60 TYPE${i + 1000} \\# 1 00`)
+  await take(1, types.join('\n'))
+  t.match(signer.fault, /^a\.example\.org\. has more than 248 types, so it has no room/)
+  t.equal(lines.length, 1)
+  await take(2, types.slice(1).join('\n'))
+  t.equal(signer.fault, '')
+})
+
 t.test('the source expires, and returns', async (t) => {
   const { signer, signers, take } = start()
   await take(1, 'a 60 A 192.0.2.2')
