@@ -11,6 +11,7 @@ import { MADE_BY_SIGNERS, printSigned } from '../../zone/zonefile/unsigned-zone.
 
 /** Names between two pauses. */
 const SLICE_NODES = 128
+const ASTERISK = 0x2a
 /** RRsets of a name, so that there is room for those of the signer. */
 const SETS_MAX = RRSETS_MAX - MADE_BY_SIGNERS.size
 
@@ -37,6 +38,10 @@ export function* checkUnsigned(source: VersionView): Generator<void, void> {
     if (MADE_BY_SIGNERS.has(source.type(set))) {
       const record = `${printName(owner)} ${printType(source.type(set))}`
       throw new InputError(undefined, printSigned(record))
+    }
+    if (source.type(set) === RRType.NS && owner[0] === 1 && owner[1] === ASTERISK) {
+      const message = `${printName(owner)} NS: NS of a wildcard cannot be signed`
+      throw new InputError(undefined, `${message}; use NS records of names without \`*\``)
     }
     sets = owner === name ? sets + 1 : 1
     name = owner

@@ -264,6 +264,14 @@ t.test('a version with a name that has no room for signatures is refused', async
   t.equal(signer.fault, '')
 })
 
+t.test('a version with NS of a wildcard is refused', async (t) => {
+  const { signer, take } = start()
+  await take(1, '*.a 60 NS b.example.com.')
+  t.match(signer.fault, /^\*\.a\.example\.org\. NS: NS of a wildcard cannot be signed; use NS/)
+  await take(2, 'a 60 NS b.example.com.')
+  t.equal(signer.fault, '')
+})
+
 t.test('the source expires, and returns', async (t) => {
   const { signer, signers, take } = start()
   await take(1, 'a 60 A 192.0.2.2')

@@ -1,9 +1,13 @@
 import { printLatin1 } from '../../../base/latin1.ts'
 import type { Logger } from '../../../base/telemetry/log.ts'
-import { printType } from '../../../dns/iana/types.ts'
+import { printType, RRType } from '../../../dns/iana/types.ts'
 import { printName } from '../../../dns/name/name.ts'
+import { isWildcard } from '../../../records/validate/names.ts'
 import { ANSWERS_SIGNED_MAX } from '../../../steering/answer-numbers.ts'
 import { possibleAnswers, signingProblem } from '../../../steering/possible-answers.ts'
+
+/** Such a record is a zone cut whose names exist: BIND refuses it, too. */
+const WILDCARD_NS = 'of a wildcard cannot be signed: use NS records of names without `*`'
 
 /**
  * Of all types of a name: its signatures are one RRset, also while several keys sign, and that has at most 65535
@@ -11,7 +15,10 @@ import { possibleAnswers, signingProblem } from '../../../steering/possible-answ
  */
 const NAME_ANSWERS_MAX = 4 * ANSWERS_SIGNED_MAX
 
-/** The RRsets of a signed zone that are not served as their records are: they have too many possible answers. */
+/**
+ * The RRsets of a signed zone that are not served as their records are: they have too many possible answers, or are NS
+ * of a wildcard.
+ */
 export class RefusedSets {
   readonly #log: Logger
   /** By type and owner: the reason. */
@@ -34,8 +41,7 @@ export class RefusedSets {
   /** Returns false for an RRset that cannot be signed. `steering`: undefined = the set has one answer. */
   accepts(owner: Uint8Array, type: number, steering: Uint32Array | undefined): boolean {
     const count = steering === undefined ? 0 : possibleAnswers(steering)?.answers.length
-    const problem =
-      count === undefined ? signingProblem(steering!) : this.#problemOfName(owner, type, count)
+    const problem = this.#problemOf(owner, type, count, steering)
     if (problem === undefined) {
       this.forget(owner, type)
       if (count !== undefined && count > 0) this.#countsOf(owner).set(type, count)
@@ -61,6 +67,16 @@ export class RefusedSets {
     const counts = this.#answers.get(name) ?? new Map<number, number>()
     this.#answers.set(name, counts)
     return counts
+  }
+
+  #problemOf(
+    owner: Uint8Array,
+    type: number,
+    count: number | undefined,
+    steering: Uint32Array | undefined,
+  ): string | undefined {
+    if (type === RRType.NS && isWildcard(owner)) return WILDCARD_NS
+    return count === undefined ? signingProblem(steering!) : this.#problemOfName(owner, type, count)
   }
 
   /** Returns why a name cannot have an RRset with `count` possible answers; undefined = it can. */

@@ -32,3 +32,12 @@ t.test('all types of a name together have a limit', async (t) => {
   t.ok(sets.accepts(OWNER, RRType.MX, many))
   t.strictSame([...sets.reasons], [])
 })
+
+t.test('NS of a wildcard would make a cut whose names exist', async (t) => {
+  const { log, lines } = recordLog()
+  const sets = new RefusedSets(log)
+  t.notOk(sets.accepts(wire('*.a.example.'), RRType.NS, undefined))
+  t.match(lines.at(-1), /\*\.a\.example\. NS of a wildcard cannot be signed: use NS records of/)
+  t.ok(sets.accepts(wire('*.a.example.'), RRType.A, undefined))
+  t.ok(sets.accepts(OWNER, RRType.NS, undefined))
+})
