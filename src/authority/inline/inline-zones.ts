@@ -25,7 +25,7 @@ interface InlineZonesParts {
   readonly nsInAuthority: boolean
   /** Undefined = the zone is not signed. */
   readonly signingOf: (zone: Uint8Array) => SignedZone | undefined
-  /** Puts zones in force. */
+  /** Serves these zones instead of those before. */
   readonly publish: (zones: readonly OwnedZone[]) => void
 }
 
@@ -115,7 +115,7 @@ export class InlineZones {
     this.#stopMeasuring = measureSigning(parts.c.metrics, () => this.reports)
   }
 
-  /** Does the same as `ThreadedFileZones.publish`; zones that `dnssec` signs follow once they are signed. */
+  /** Publishes zones; those that `dnssec` signs, once they are signed. */
   publish(sources: readonly OwnedZone[]): void {
     this.#sources = sources
     const texts = new Set(sources.map(({ zoneText }) => zoneText))

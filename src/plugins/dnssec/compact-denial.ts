@@ -5,7 +5,7 @@ import { nameOctetsAt } from '../../dns/name/name-at.ts'
 const NAME_OCTETS_MAX = 255
 const LABEL_OCTETS_MAX = 63
 
-/** What an NSEC record of the link says. Below these numbers: the type that the name lacks. */
+/** What an NSEC record of the link proves: one of these, or that the name lacks the type with this number. */
 export const Proof = {
   /** The name does not exist. */
   NoName: 0x1_0000,

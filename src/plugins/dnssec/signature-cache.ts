@@ -25,7 +25,7 @@ export const Stored = { New: 0, Replaced: 1 } as const
 export type Stored = (typeof Stored)[keyof typeof Stored]
 
 /**
- * CachedSignatures by a keyed hash of owner, type, TTL, keys and all rdata, whatever their order. The size is fixed:
+ * Signatures by a keyed hash of owner, type, TTL, keys and all rdata, whatever their order. The size is fixed:
  *
  *     set:  8 entries     a new one replaces an entry that was never found again, else the one found longest ago
  *

@@ -270,7 +270,7 @@ export class KeyDirectory implements KeyStore {
     return new Map(used.map((name) => [name, this.#versionOf(name)]))
   }
 
-  /** Another one when the content or the permissions change; '' = the file is missing. */
+  /** Returns a text that changes with the content and the permissions of a file; '' = the file is missing. */
   #versionOf(name: string): string {
     try {
       const options = { bigint: true, throwIfNoEntry: false } as const

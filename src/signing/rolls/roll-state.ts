@@ -23,9 +23,9 @@ export interface RollKey {
 /** A former set of keys, which caches may still have. */
 export interface OldVersion {
   readonly keys: readonly string[]
-  /** When caches could get it for the last time; 0 if it is not over yet. */
+  /** When caches could last get it; 0 = they still can. */
   readonly sinceSeconds: number
-  /** When the last cache has dropped it. Infinity = the version after it is not seen everywhere yet. */
+  /** When the last cache drops it; Infinity = the next version is not served everywhere yet. */
   readonly untilSeconds: number
 }
 
@@ -40,7 +40,7 @@ export interface Timeline {
   readonly sinceSeconds: number
   /** True = it is served; of DS: the parent serves it. */
   readonly isKnown: boolean
-  /** Greatest TTL with which caches may have got it, or the version before it. */
+  /** Greatest TTL with which caches may have this version, or the one before it. */
   readonly ttlSeconds: number
   readonly older: readonly OldVersion[]
 }
@@ -66,12 +66,12 @@ interface CreationClaim {
 
 /** The rolls of one zone. */
 export interface RollState extends Readonly<Record<TimelineName, Timeline>> {
-  /** The layout of the policy when it was read last. A change of it is a change of `wanted`. */
+  /** The layout of the policy when it was last read. If it changes, `wanted` changes too. */
   readonly configured: KeyLayout
   readonly wanted: KeyLayout
   /** False = the DS should be removed. */
   readonly isSigned: boolean
-  /** Since when the CDS of `ds` are served; Infinity = not yet. Before, the parent may follow older ones. */
+  /** Since when the CDS of `ds` are served; Infinity = not yet: the parent may still follow older ones. */
   readonly cdsSeconds: number
   readonly keys: readonly RollKey[]
   readonly claim: CreationClaim | undefined

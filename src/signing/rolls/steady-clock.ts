@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 
-/** A difference between both clocks that is no drift. */
+/** The wall clock jumped if it differs from the monotonic clock by more than this: drift is less. */
 const JUMP_MS = 60_000
 /** Longer than any wait of a roll: a wait that began before a jump is over by then. */
 const HOLD_MS = 7 * 24 * 3600 * 1000

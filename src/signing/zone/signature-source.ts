@@ -86,11 +86,11 @@ export class SignatureSource {
   readonly #parts: SourceParts
   /** Signers whose key was published with the old signatures, so that no other key with their tag made these. */
   readonly #trusted = new Set<SigningKey>()
-  /** Tag and algorithm of keys that sign no more, but are published before and now. */
+  /** Tag and algorithm of keys that no longer sign, but were and are published. */
   readonly #retained = new Set<number>()
-  /** True: each signature must be one of a present signer, and need no refresh soon. */
+  /** True: only signatures of present signers that are not due are reused. */
   isStrict = false
-  /** A signature of a key that signs no more was reused. */
+  /** A signature of a key that no longer signs was reused. */
   hasRetained = false
   reused = 0
   /** The first expiration of all signatures reused; undefined = none was. */

@@ -107,7 +107,7 @@ export class SigningRound {
     return this.#source.reused
   }
 
-  /** True if signatures of keys that sign no more were reused. */
+  /** True if signatures of keys that no longer sign were reused. */
   get hasRetained(): boolean {
     return this.#source.hasRetained
   }

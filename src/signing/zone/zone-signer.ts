@@ -60,11 +60,12 @@ export class ZoneSigner {
   #due = new Set<string>()
   /** The keys changed since the last signature. */
   #hasNewKeys = false
-  /** Signing was refused; and it was, but is possible again. */
   #wasRefused = false
+  /** Signing was refused, and is possible again. */
   #isRetry = false
-  /** The keys of the last signatures; and whether all signatures are of these. */
+  /** The keys that made the last signatures. */
   #signedKeys: ZoneKeys | undefined
+  /** `#signedKeys` made all signatures. */
   #isComplete = false
   #reportedKeys: ZoneKeys | undefined
   #ttlSecondsMax = 0
@@ -284,7 +285,7 @@ export class ZoneSigner {
     this.#notify()
   }
 
-  /** Returns the keys if signatures can be made. Notifies the owner if they could not when it asked for some. */
+  /** Returns the keys if signatures can be made. Notifies the owner if they could not be made at its last call. */
   #usableKeys(): ZoneKeys | undefined {
     if (this.refusal !== '') return undefined
     if (this.#wasRefused) {

@@ -50,7 +50,7 @@ export class HeldSink implements RRsetSink {
     this.#held.clear()
   }
 
-  /** Changes of one RRset stay in order: nothing passes before what is held is released. */
+  /** Nothing passes before the held changes are released, so changes of one RRset keep their order. */
   get #isPassing(): boolean {
     return this.#held.size === 0 && !this.#isHolding()
   }

@@ -109,7 +109,7 @@ export class ZoneSignatures {
     return this.#signer?.sign()
   }
 
-  /** Notes that the zone could not be signed, though it seemed so. */
+  /** Notes that signing failed although `fault` was ''. */
   noteFault(error: unknown): void {
     this.#fault = error instanceof Error ? error.message : String(error)
   }
