@@ -396,6 +396,9 @@ t.test(
       fs.appendFileSync(zone, include.join(''))
       const args = [
         ...smart,
+        // The file `dsset-ZONE` is written into this directory.
+        '-d',
+        path,
         '-K',
         path,
         '-o',
