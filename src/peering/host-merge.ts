@@ -19,7 +19,7 @@ import type { PeerFollower } from './peer.ts'
 import { type PeerEndpoint, printTargets, type SiteState, targetsOf } from './peer-endpoint.ts'
 import type { AddressDecision, HealthQuorum, QuorumHost } from './quorum/health-quorum.ts'
 import { RecordSet } from './record-set.ts'
-import { findSilentSites } from './silent-sites.ts'
+import { findSilentSites, staleMsOf } from './silent-sites.ts'
 import { findSiteClocks, type TimedPeer, undateStates } from './site-clocks.ts'
 import { buildSiteRecords, type SiteRecord } from './site-records.ts'
 import { printProbed, toPeerEndpoints } from './to-peer-endpoint.ts'
@@ -111,14 +111,16 @@ export class HostMerge {
     const { endpoints, leftOut } = chooseEndpoints(gathered.own, gathered.siteStates)
     const zoneLabel = mine.find(({ content }) => content.zoneLabel !== '')?.content.zoneLabel ?? ''
     const check = checkedOf(mine)[0]?.content.healthCheck
-    const built = buildSiteRecords(host.text, endpoints, zoneLabel, host.given, check)
+    const nowMs = clock.monotonic()
+    const silent = findSilentSites(siteStates, nowMs, staleMsOf(expiryMs))
+    const options = { check, silent }
+    const built = buildSiteRecords(host.text, endpoints, zoneLabel, host.given, options)
     const unserved = leftOut.map((one) => describeLeftOut(host.text, one))
     const others = built.map(({ record }) => record)
-    const nowMs = clock.monotonic()
-    const silent = findSilentSites(siteStates, nowMs, expiryMs)
+    const expired = findSilentSites(siteStates, nowMs, expiryMs)
     return {
       given: RecordSet.of([...host.own, ...others]),
-      findings: findingsOf(built, settled.decisions, silent),
+      findings: findingsOf(built, settled.decisions, expired),
       troubles: { unserved, refused },
       dueMs: settled.dueMs,
       changes: settled.changes,

@@ -29,6 +29,7 @@ import { PeerSilences } from './peer-silences.ts'
 import { PeeredHosts } from './peered-hosts.ts'
 import type { HealthQuorum } from './quorum/health-quorum.ts'
 import { differences, RecordSet } from './record-set.ts'
+import { nextStaleMs } from './silent-sites.ts'
 import { TroubleLog } from './trouble-log.ts'
 import { type HostTroubles, NO_TROUBLES } from './troubles.ts'
 import { namesAbove } from './trust/host-index.ts'
@@ -370,11 +371,11 @@ export class MergedSource implements RecordSource {
     const others = peers.flatMap((peer) => {
       const siteStates = this.#statesOf(peer, host.text)
       for (const { seenMs, endpoints } of siteStates) {
-        const expiresMs = seenMs + expiryMs
-        const isAlone = seenMs < peer.lastSeenMs && endpoints.length > 0
+        if (endpoints.length === 0) continue
         // The peer sends no event when it confirms the data later, so the host is checked again.
-        const nextMs = expiresMs > nowMs ? expiresMs : nowMs + HOST_MS
-        if (isAlone) dueMs = Math.min(dueMs, nextMs)
+        const isAlone = seenMs < peer.lastSeenMs
+        const rules = { nowMs, expiryMs, isAlone, recheckMs: HOST_MS }
+        dueMs = Math.min(dueMs, nextStaleMs(seenMs, rules))
       }
       return siteStates
     })

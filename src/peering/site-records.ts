@@ -15,16 +15,23 @@ export interface SiteRecord {
   readonly endpoints: readonly PeerEndpoint[]
 }
 
+interface SiteRecordOptions {
+  /** Of our own record of the host. */
+  readonly check?: HealthCheck | undefined
+  /** The sites that are silent. */
+  readonly silent?: Pick<ReadonlySet<string>, 'has'> | undefined
+}
+
 /**
  * Returns the records that other sites have of a host: one for each site and record of that site. `host`: without `*.`.
- * `known`: the records before; an unchanged one is the same object. `check`: of our own record of the host.
+ * `known`: the records before; an unchanged one is the same object.
  */
 export function buildSiteRecords(
   host: string,
   endpoints: readonly PeerEndpoint[],
   zoneLabel: string,
   known: RecordSet,
-  check?: HealthCheck,
+  { check, silent }: SiteRecordOptions = {},
 ): readonly SiteRecord[] {
   return [...groupBy(endpoints, (one) => one.site)].flatMap(([site, ofSite]) => {
     const groups = [...groupBy(ofSite, recordOf)].sort(([a], [b]) => (a < b ? -1 : 1))
@@ -33,7 +40,8 @@ export function buildSiteRecords(
       const { recordId: id = '' } = members[0]!
       const isUndated = members.some((one) => one.isUndated === true)
       const record = compose({ name, host, zoneLabel, check }, members)
-      const origin = { site, id, ...(isUndated && { isUndated }) }
+      const isSilent = silent?.has(site) === true
+      const origin = { site, id, ...(isUndated && { isUndated }), ...(isSilent && { isSilent }) }
       return { record: reuse(record, origin, known), endpoints: members }
     })
   })

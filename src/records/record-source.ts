@@ -12,6 +12,8 @@ export interface RecordOrigin {
   readonly isUndated?: boolean | undefined
   /** True = further endpoints of the host may follow: the operator has not heard all nameservers yet. */
   readonly isPartial?: boolean | undefined
+  /** True = the site is silent: the record may be old. */
+  readonly isSilent?: boolean | undefined
 }
 
 /**
@@ -54,7 +56,7 @@ export function isForeign({ origin, original }: StoredRecord): boolean {
 
 export function isSameOrigin(a: RecordOrigin | undefined, b: RecordOrigin | undefined): boolean {
   if (a === b) return true
-  const isSameSite = a?.site === b?.site && a?.id === b?.id
+  const isSameSite = a?.site === b?.site && a?.id === b?.id && a?.isSilent === b?.isSilent
   return isSameSite && a?.isUndated === b?.isUndated && a?.isPartial === b?.isPartial
 }
 

@@ -27,6 +27,8 @@ export interface Candidate {
   readonly rdataIndexes: readonly number[]
   /** Identifies the endpoint in a sticky set; undefined = the set is not sticky. */
   readonly seed?: StickySeed | undefined
+  /** True = its site is silent. */
+  readonly isStale?: boolean | undefined
   /** Undefined = no traffic is shifted. All candidates of a set have one, or none has. */
   readonly shift?: CandidateShift | undefined
 }

@@ -24,6 +24,8 @@ import type { Tier, TierOutcome } from './tiers.ts'
  *                 BLIND_TIER marks a tier whose choice ignores health
  *                 if a client gets several outcomes:
  *                 number of the first answer, or UNNUMBERED
+ *                 in a stale tier, whose n is marked with STALE_TIER:
+ *                 n bits, from bit 0 of the first word: 1 = the outcome has endpoints of a silent site
  *     outcome     TTL in seconds
  *                 number of the answer << ANSWER_SHIFT | rdata count k, 0..CHOICE_MAX; 0 = the answer is NODATA
  *                 k × index of an rdata in the RRset
@@ -43,6 +45,8 @@ export const STICKY_TIER = 0x10000
 export const COUNTED_TIER = 0x20000
 /** Its endpoints serve although all of them are out of service: replies say so. */
 export const BLIND_TIER = 0x40000
+/** It has endpoints of sites that are silent: replies with them say so. */
+export const STALE_TIER = 0x80000
 export const ANSWERS_SHIFT = 24
 
 /** The bits of an outcome's second word that are its rdata count; those above are the number of the answer. */
@@ -89,7 +93,8 @@ export function encodeSteering(
       several |
       (isSticky ? STICKY_TIER : 0) |
       (counters === undefined ? 0 : COUNTED_TIER) |
-      (ignoresHealth === true ? BLIND_TIER : 0)
+      (ignoresHealth === true ? BLIND_TIER : 0) |
+      (tier.some(({ isStale }) => isStale) ? STALE_TIER : 0)
     words.push(tier.length | marks)
     let sum = 0
     for (const [i, outcome] of tier.entries()) {
@@ -98,9 +103,11 @@ export function encodeSteering(
     }
     if (isSticky) appendSeeds(words, tier, sticky)
     if (counters !== undefined) words.push(...counters[t]!)
-    if (picks === 1) continue
-    words.push(firstAnswer(answerCount, tier.length, picks))
-    answerCount += countSelections(tier.length, picks)
+    if (picks > 1) {
+      words.push(firstAnswer(answerCount, tier.length, picks))
+      answerCount += countSelections(tier.length, picks)
+    }
+    if ((marks & STALE_TIER) !== 0) words.push(...staleBits(tier))
   }
   return new Uint32Array(words)
 }
@@ -136,6 +143,22 @@ export function firstAnswerOffset(words: Uint32Array, tier: number): number {
   const head = words[tier]!
   const end = countersOffset(words, tier)
   return (head & COUNTED_TIER) === 0 ? end : end + (head & OUTCOME_COUNT_MASK)
+}
+
+/** Returns the offset of the bits of stale outcomes in the stale tier at `tier`. */
+export function staleOffset(words: Uint32Array, tier: number): number {
+  return firstAnswerOffset(words, tier) + (words[tier]! >>> ANSWERS_SHIFT === 0 ? 0 : 1)
+}
+
+/** Number of words for the bits of that many outcomes. */
+export function staleWords(outcomes: number): number {
+  return (outcomes + 31) >>> 5
+}
+
+function staleBits(tier: Tier): Uint32Array {
+  const bits = new Uint32Array(staleWords(tier.length))
+  for (const [i, { isStale }] of tier.entries()) if (isStale) bits[i >>> 5]! |= 1 << (i & 31)
+  return bits
 }
 
 /** Appends outcomes to the words of a set, equal ones once. */

@@ -10,7 +10,7 @@ export interface PossibleAnswer {
 }
 
 /** All answers that clients of a steered set can get. */
-interface PossibleAnswers {
+export interface PossibleAnswers {
   /** By the number that a steerer gives an answer (`Choice.answer`). Some may be equal. */
   readonly answers: readonly PossibleAnswer[]
   /**

@@ -12,7 +12,8 @@ import * as stickiness from './sticky.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const BLIND_TEXT = Buffer.from('all endpoints are out of service; health is ignored')
-const { OTHER } = options.EdeCode
+const STALE_TEXT = Buffer.from('endpoints of a site that is silent')
+const { OTHER, STALE_ANSWER } = options.EdeCode
 const {
   ANSWER_SHIFT,
   ANSWERS_SHIFT,
@@ -23,7 +24,9 @@ const {
   OUTCOME_COUNT_MASK,
   POLICY_WORD,
   RDATA_COUNT_MASK,
+  STALE_TIER,
   STICKY_TIER,
+  staleOffset,
   TIER_OFFSETS_WORD,
 } = layout
 const { findOutcome, Picks } = picking
@@ -93,6 +96,7 @@ export class GeoWeightSteerer implements Steerer {
         : draw(words, tier, count, this.#random)
     this.#count(words, tier, picked)
     if ((head & BLIND_TIER) !== 0) noteBlind(response)
+    if ((head & STALE_TIER) !== 0) noteStale(response, words, tier, picked)
     return picked
   }
 
@@ -109,6 +113,8 @@ export class GeoWeightSteerer implements Steerer {
     }
     this.#count(words, tier, picks.index[0]!)
     if ((head & BLIND_TIER) !== 0) noteBlind(response)
+    if ((head & STALE_TIER) === 0) return
+    for (let i = 0; i < picks.count; i++) noteStale(response, words, tier, picks.index[i]!)
   }
 
   /** Counts a choice of an outcome if the tier is counted. @hot */
@@ -133,6 +139,14 @@ function noteBlind(response: Response): void {
   if (response.edeCode >= 0) return
   response.edeCode = OTHER
   response.edeText = BLIND_TEXT
+}
+
+/** Notes for the client that the outcome has endpoints of a silent site, if it has. @hot */
+function noteStale(response: Response, words: Uint32Array, tier: number, picked: number): void {
+  const bits = words[staleOffset(words, tier) + (picked >>> 5)]!
+  if (response.edeCode >= 0 || ((bits >>> (picked & 31)) & 1) === 0) return
+  response.edeCode = STALE_ANSWER
+  response.edeText = STALE_TEXT
 }
 
 /** Returns the index of an outcome of the tier at `tier` by its weight. @hot */

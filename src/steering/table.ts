@@ -11,7 +11,7 @@ import { type Compose, RecentEncodings } from './recent-encodings.ts'
 import type { SetRules } from './rules.ts'
 import { GeoWeightSteerer } from './steerer.ts'
 import type { TierKey } from './tier-key.ts'
-import { isAddress, isSingleton, sortIntoTiers } from './tiers.ts'
+import { isAddress, isSingleton, isStale, sortIntoTiers } from './tiers.ts'
 
 interface SteeringOptions {
   /**
@@ -72,7 +72,7 @@ export class SteeringTable {
 
   /**
    * Returns the encoded steering of one RRset; undefined if it needs no choice because no candidate
-   * has a geo code, a point or a weight, clients get all of them, and health counts. Several CNAMEs always need a
+   * has a geo code, a point or a weight, clients get all of them, and replies note nothing. Several CNAMEs always need a
    * choice, because a name can have only one CNAME (RFC 2181 section 10.1). Only the first target of a CNAME
    * candidate counts.
    *
@@ -86,13 +86,14 @@ export class SteeringTable {
     { sticky, failover, answers: most, ignoresHealth }: SetRules = {},
     counters?: OutcomeCounters,
   ): Uint32Array | undefined {
-    const isPlain = failover === undefined && counters === undefined && ignoresHealth !== true
+    const isNoted = ignoresHealth === true || candidates.some(isStale)
+    const isPlain = failover === undefined && counters === undefined && !isNoted
     const answers = isSingleton(type) || candidates.length === 1 ? undefined : most
     if (isPlain && !isSteered(candidates, type, answers)) return undefined
     // Equal sets of other owners have other seeds and lists. Shifts are rare.
     const isShifted = candidates[0]?.shift !== undefined
     const isCounted = counters !== undefined && counters !== OTHER_COUNTERS
-    const isRare = isShifted || ignoresHealth === true
+    const isRare = isShifted || isNoted
     if (sticky !== undefined || failover !== undefined || isRare || isCounted) {
       return this.#encode(candidates, type, { sticky, failover, answers, ignoresHealth }, counters)
     }

@@ -16,6 +16,8 @@ export interface TierOutcome {
   readonly rdataIndexes: readonly number[]
   /** See `Candidate.seed`. */
   readonly seed?: StickySeed | undefined
+  /** True = it has endpoints of a silent site. */
+  readonly isStale?: boolean | undefined
 }
 
 /** The candidates that compete for one group of clients; at least one outcome. */
@@ -188,12 +190,15 @@ function weighTier(
     report?.outcome(tier, members)
     return [unite(members)]
   }
-  const outcomes = members.map((c, i) => ({
-    weight: weights[i] ?? (weighted ? WEIGHT_DEFAULT : 1),
-    ttlSeconds: c.ttlSeconds,
-    seed: c.seed,
-    rdataIndexes: isSingleton(type) ? c.rdataIndexes.slice(0, 1) : [...new Set(c.rdataIndexes)],
-  }))
+  const outcomes = members.map((c, i): TierOutcome => {
+    const outcome = {
+      weight: weights[i] ?? (weighted ? WEIGHT_DEFAULT : 1),
+      ttlSeconds: c.ttlSeconds,
+      seed: c.seed,
+      rdataIndexes: isSingleton(type) ? c.rdataIndexes.slice(0, 1) : [...new Set(c.rdataIndexes)],
+    }
+    return c.isStale === true ? { ...outcome, isStale: true } : outcome
+  })
   for (const outcome of outcomes) {
     assert(outcome.weight >= 0 && outcome.weight <= WEIGHT_MAX, 'a weight is 0..WEIGHT_MAX')
     assert(outcome.rdataIndexes.length > 0, 'a candidate has rdata')
@@ -233,11 +238,17 @@ function uniqueEndpoints(candidates: readonly Candidate[]): readonly Candidate[]
  * an RRset have one TTL (RFC 2181 section 5.2).
  */
 function unite(members: readonly Candidate[]): TierOutcome {
-  return {
+  const outcome = {
     weight: 1,
     ttlSeconds: Math.min(...members.map((c) => c.ttlSeconds)),
     rdataIndexes: [...new Set(members.flatMap((c) => c.rdataIndexes))].sort((a, b) => a - b),
   }
+  return members.some(isStale) ? { ...outcome, isStale: true } : outcome
+}
+
+/** True for a candidate of a silent site. */
+export function isStale(candidate: Candidate): boolean {
+  return candidate.isStale === true
 }
 
 /**

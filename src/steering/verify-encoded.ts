@@ -12,7 +12,10 @@ import {
   OUTCOME_COUNT_MASK,
   POLICY_WORD,
   RDATA_COUNT_MASK,
+  STALE_TIER,
   STICKY_TIER,
+  staleOffset,
+  staleWords,
   TIER_COUNT_WORD,
   TIER_OFFSETS_WORD,
 } from './encode.ts'
@@ -75,7 +78,7 @@ function areAnswers(answers: number, outcomes: number): boolean {
 function isTier(set: Uint32Array, tier: number, head: number, rdataCount: number): boolean {
   if (tier < head || tier >= set.length) return false
   const marks = set[tier]! & ~OUTCOME_COUNT_MASK & (2 ** ANSWERS_SHIFT - 1)
-  if ((marks & ~(STICKY_TIER | COUNTED_TIER | BLIND_TIER)) !== 0) return false
+  if ((marks & ~(STICKY_TIER | COUNTED_TIER | BLIND_TIER | STALE_TIER)) !== 0) return false
   const isSticky = (marks & STICKY_TIER) !== 0
   const outcomes = set[tier]! & OUTCOME_COUNT_MASK
   const answers = set[tier]! >>> ANSWERS_SHIFT
@@ -83,7 +86,8 @@ function isTier(set: Uint32Array, tier: number, head: number, rdataCount: number
   // The rdata of several outcomes fit into a choice, as long as each is in it once.
   const indexMax = answers === 0 ? rdataCount : Math.min(rdataCount, CHOICE_MAX)
   const end = tier + 1 + outcomes * 2
-  const last = firstAnswerOffset(set, tier) + (answers === 0 ? 0 : 1)
+  const isStale = (marks & STALE_TIER) !== 0
+  const last = staleOffset(set, tier) + (isStale ? staleWords(outcomes) : 0)
   if (outcomes === 0 || last > set.length) return false
   if (isSticky && !arePrefixLengths(set[end]!)) return false
   for (let i = tier + 1, before = 0; i < end; i += 2) {

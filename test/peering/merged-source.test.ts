@@ -166,6 +166,28 @@ t.test(
   },
 )
 
+t.test('the records of a silent site are marked until it is heard', async (t) => {
+  const { peer, source, pass, clock, changes } = await setUp(t)
+  peer.say(APP, '198.51.100.1')
+  const isSilent = (): boolean => source.find(THEIRS)?.origin?.isSilent === true
+  for (let seconds = 0; seconds < 120; seconds++) {
+    peer.seenMs = clock.monotonicMs + 1000
+    await pass(1000)
+  }
+  t.notOk(isSilent())
+  changes.length = 0
+  await pass(29_000)
+  t.notOk(isSilent(), 'half of the time of silent-site has not passed')
+  await pass(2000)
+  t.ok(isSilent())
+  t.equal(changes.length, 1)
+  t.equal(changes[0]!.after!.packed, changes[0]!.before!.packed)
+  peer.seenMs = clock.monotonicMs
+  await pass(1000)
+  t.notOk(isSilent())
+  t.equal(changes.length, 2)
+})
+
 t.test('only states that a live peer does not confirm expire', async (t) => {
   const { peer, serves, pass, clock } = await setUp(t)
   peer.confirmedMs.set(APP, clock.monotonicMs)

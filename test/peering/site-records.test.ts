@@ -29,7 +29,7 @@ t.test('our health check is that of a record whose addresses we resolve ourselve
     const rdata = type === RRType.A ? one.endpoint.rdata : [scanName('lb.example.')!]
     const reported = { ...one, endpoint: { ...one.endpoint, type, rdata } }
     const build = (own?: HealthCheck) =>
-      buildSiteRecords(HOST, [reported], '', RecordSet.EMPTY, own)[0]!.record
+      buildSiteRecords(HOST, [reported], '', RecordSet.EMPTY, { check: own })[0]!.record
     t.strictSame(unpackRecord(build(check).packed).healthCheck, want ? check : undefined)
     t.equal(unpackRecord(build().packed).healthCheck, undefined)
   }

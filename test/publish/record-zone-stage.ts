@@ -19,6 +19,8 @@ export interface Given {
   readonly name?: string
   /** The site that it is from; missing = our own. */
   readonly site?: string
+  /** True = the site is silent. */
+  readonly isSilent?: boolean
   readonly created?: string
   readonly rootHost?: string
   readonly labels?: { readonly [key: string]: string }
@@ -72,9 +74,9 @@ export function record(given: Given): StoredRecord {
   )
   if (got.kind !== 'record') throw new Error(JSON.stringify(got))
   const key = `n/${got.record.name}`
-  const { site } = given
+  const { site, isSilent } = given
   if (site === undefined) return new StoredRecord(key, packRecord(got.record))
-  const origin = { site, id: recordId(key) }
+  const origin = { site, id: recordId(key), isSilent }
   return new StoredRecord(`peers/${got.record.name}@${site}`, packRecord(got.record), origin)
 }
 

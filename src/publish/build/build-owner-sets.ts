@@ -175,7 +175,8 @@ function buildSet(
     const seed = seedOf(contribution)
     const part = partOf(contribution, shift)
     const { point } = endpoint
-    const common = { point, weight, ttlSeconds, rdataIndexes, seed, shift: part }
+    const { isSilent: isStale } = contribution
+    const common = { point, weight, ttlSeconds, rdataIndexes, seed, isStale, shift: part }
     const own = candidatesOf(endpoint, common)
     candidates.push(...own)
     built.push({ endpoint, candidates: own, units, site: namesakeOf })
@@ -205,15 +206,26 @@ function reportMembers(
  */
 function candidatesOf(
   { codes, isDefault }: Endpoint,
-  { point, weight, ttlSeconds, rdataIndexes, seed, shift }: Omit<Candidate, 'code' | 'isDefault'>,
+  common: Omit<Candidate, 'code' | 'isDefault'>,
 ): Candidate[] {
+  const { point, weight, ttlSeconds, rdataIndexes, seed, isStale, shift } = common
   // Fields are listed by name, because properties after a spread cost a microsecond.
   const candidates: Candidate[] = codes.map((code) => {
-    return { code, isDefault: false, point, weight, ttlSeconds, rdataIndexes, seed, shift }
+    return { code, isDefault: false, point, weight, ttlSeconds, rdataIndexes, seed, isStale, shift }
   })
   if (codes.length > 0 && !isDefault) return candidates
   const code = undefined
-  candidates.push({ code, isDefault, point, weight, ttlSeconds, rdataIndexes, seed, shift })
+  candidates.push({
+    code,
+    isDefault,
+    point,
+    weight,
+    ttlSeconds,
+    rdataIndexes,
+    seed,
+    isStale,
+    shift,
+  })
   return candidates
 }
 

@@ -223,10 +223,10 @@ function originOf(
   { key, origin }: StoredRecord,
   content: RecordContent,
   { site = '' }: RecordForm,
-): Pick<Contribution, 'site' | 'place' | 'isPartial'> {
-  if (origin === undefined) return { place: key, site, isPartial: undefined }
-  const { isPartial } = origin
-  return { place: printPlace(origin.site, content), site: origin.site, isPartial }
+): Pick<Contribution, 'site' | 'place' | 'isPartial' | 'isSilent'> {
+  if (origin === undefined) return { place: key, site, isPartial: undefined, isSilent: undefined }
+  const { isPartial, isSilent } = origin
+  return { place: printPlace(origin.site, content), site: origin.site, isPartial, isSilent }
 }
 
 /** The name of a record of another site in messages. Sites do not export record names. */

@@ -38,7 +38,9 @@ export function mergeEqual(
     const equal = kept.get(content)
     if (equal === undefined) kept.set(content, member)
     else {
-      kept.set(content, { ...equal, ...joinOut(equal, member), units: mostUnits(equal, member) })
+      const isSilent = equal.isSilent && member.isSilent
+      const units = mostUnits(equal, member)
+      kept.set(content, { ...equal, ...joinOut(equal, member), units, isSilent })
       report?.dropped(member, { kind: 'merged', by: equal.place })
     }
   }

@@ -32,8 +32,9 @@ export function reserveOf(
   if (isWhollyDrained(member)) return []
   const rdataIndexes = indexTargets([member], 'not drained', rdata)[0]!
   const seed = seedOf(member)
-  const weight = undefined
-  return [{ code: undefined, isDefault: false, weight, ttlSeconds, rdataIndexes, seed }]
+  const { isSilent: isStale } = member
+  const common = { weight: undefined, ttlSeconds, rdataIndexes, seed, isStale }
+  return [{ code: undefined, isDefault: false, ...common }]
 }
 
 interface LastResort extends Pick<OwnerSet, 'drainedCount'>, Pick<SetRules, 'sticky' | 'answers'> {

@@ -16,6 +16,7 @@ export interface Contribution {
   readonly site: string
   /** As in RecordOrigin. */
   readonly isPartial?: boolean | undefined
+  readonly isSilent?: boolean | undefined
   readonly endpoint: Endpoint
   /** Indexes of the endpoint's targets that are down; empty = none. */
   readonly down: ReadonlySet<number>

@@ -1,5 +1,6 @@
 import { OPEN } from '../../steering/rules.ts'
 import type { SteeringTable } from '../../steering/table.ts'
+import { isStale } from '../../steering/tiers.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
 import type { OwnerSet } from '../build/owner-set.ts'
@@ -87,5 +88,5 @@ function ignoresHealth({ allDown }: OwnerSet): boolean {
 
 /** True if replies note something about the set. */
 function hasNote(set: OwnerSet): boolean {
-  return ignoresHealth(set)
+  return ignoresHealth(set) || set.endpoints.some(({ candidates }) => candidates.some(isStale))
 }

@@ -1,7 +1,11 @@
 import { InputError } from '../../base/errors.ts'
 import { canonicalSet } from '../../dns/dnssec/canonical.ts'
 import { RRType } from '../../dns/iana/types.ts'
-import { possibleAnswers, signingProblem } from '../../steering/possible-answers.ts'
+import {
+  type PossibleAnswers,
+  possibleAnswers,
+  signingProblem,
+} from '../../steering/possible-answers.ts'
 
 /** An RRset that is in an image, or will be. */
 export interface SetData {
@@ -39,12 +43,12 @@ export function answersOf({ type, ttlSeconds, rdata, steering }: SetData): SetAn
     const answers = rdata.map((one, i) => ({ ttlSeconds, rdataIndexes: [i], rdata: [one] }))
     return { isNumbered: true, answers, default: 0 }
   }
-  if (steering === undefined) {
+  const possible = steering === undefined ? undefined : possibleAnswers(steering)
+  if (steering === undefined || isWhole(possible, { ttlSeconds, rdata })) {
     const records = isSingleton(type) ? rdata.slice(0, 1) : rdata
     const answer = { ttlSeconds, rdataIndexes: [], rdata: records }
     return { isNumbered: false, answers: [answer], default: 0 }
   }
-  const possible = possibleAnswers(steering)
   if (possible === undefined) throw new InputError(undefined, signingProblem(steering) ?? '')
   const answers = possible.answers.map((one) => {
     const rdataIndexes = isSingleton(type) ? one.rdataIndexes.slice(0, 1) : one.rdataIndexes
@@ -52,6 +56,16 @@ export function answersOf({ type, ttlSeconds, rdata, steering }: SetData): SetAn
     return { ttlSeconds: one.ttlSeconds, rdataIndexes, rdata: records }
   })
   return { isNumbered: true, answers, default: possible.default }
+}
+
+/** True if the only answer is the whole set: its steering only counts it, or notes something in replies. */
+function isWhole(
+  possible: PossibleAnswers | undefined,
+  { ttlSeconds, rdata }: Pick<SetData, 'ttlSeconds' | 'rdata'>,
+): boolean {
+  const [only, ...others] = possible?.answers ?? []
+  if (only === undefined || others.length > 0) return false
+  return only.ttlSeconds === ttlSeconds && only.rdataIndexes.length === rdata.length
 }
 
 /** True if answers contain one record of the RRset, even if it has more (see `RRsetAdder`). */

@@ -9,7 +9,7 @@ import { ZoneImage } from '../../../src/zone/image/writer.ts'
 import { ZoneAnswerer } from '../../../src/zone/lookup/answer.ts'
 import { TestHealth } from '../../support/test-health.ts'
 import { question, wire } from '../../support/zone-names.ts'
-import { APEX, added } from '../record-zone-stage.ts'
+import { APEX, added, type Given, record } from '../record-zone-stage.ts'
 
 /** A zone in an image, and the addresses and the extended error of its answers. */
 function serve(t: Test) {
@@ -65,5 +65,49 @@ t.test('replies note that health is ignored, with the content and its digest unc
   t.match(notice([]), { addresses, code: -1 }, 'the note ends')
   t.match(notice(['192.0.2.1']), { addresses: ['192.0.2.2'], code: -1 })
   t.match(notice(addresses), { addresses, code: 0 })
+  t.end()
+})
+
+t.test(
+  'replies note endpoints of a silent site, with the content and its digest unchanged',
+  (t) => {
+    for (const weights of ['', ' weight=1'] as const) {
+      const { records, ask } = serve(t)
+      const theirs = (isSilent: boolean): Given => {
+        return { site: 'east', isSilent, endpoints: [`x.k.example.com A 192.0.2.2${weights} id=b`] }
+      }
+      const ours: Given = { endpoints: [`x.k.example.com A 192.0.2.1${weights} id=a`] }
+      const [heard, silent] = [record(theirs(false)), record(theirs(true))]
+      records.apply([...added(ours), { before: undefined, after: heard }])
+      const { digest } = records
+      const replies = () => {
+        const all = Array.from({ length: 100 }, () => ask(NAME))
+        const texts = all.map(({ addresses, code }) => `${addresses.join()} ${code}`)
+        return [...new Set(texts)].sort()
+      }
+      const whole = '192.0.2.1,192.0.2.2'
+      const [before, after] =
+        weights === ''
+          ? [[`${whole} -1`], [`${whole} 3`]]
+          : [
+              ['192.0.2.1 -1', '192.0.2.2 -1'],
+              ['192.0.2.1 -1', '192.0.2.2 3'],
+            ]
+      t.strictSame(replies(), before)
+      records.apply([{ before: heard, after: silent }])
+      t.strictSame(replies(), after)
+      t.equal(records.digest, digest)
+      records.apply([{ before: silent, after: heard }])
+      t.strictSame(replies(), before, 'the note ends')
+    }
+    t.end()
+  },
+)
+
+t.test('an endpoint that a heard site has too is not noted', (t) => {
+  const { records, ask } = serve(t)
+  const endpoints = ['x.k.example.com A 192.0.2.1']
+  records.apply(added({ endpoints }, { site: 'east', isSilent: true, endpoints }))
+  t.match(ask(NAME), { addresses: ['192.0.2.1'], code: -1 })
   t.end()
 })

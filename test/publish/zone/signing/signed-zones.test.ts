@@ -248,6 +248,25 @@ t.test('with a clock that jumped, nothing is signed', async (t) => {
   t.match(stage.lines.at(-1), /is signed again/)
 })
 
+t.test('what replies note of a set is no new version', async (t) => {
+  const addresses = ['192.0.2.1', '192.0.2.2']
+  for (const weight of ['', ' weight=1']) {
+    const endpoints = addresses.map((one) => `a.k.example.com A ${one} id=${one}${weight}`)
+    const stage = await SignedStage.open({ keys: new TestKeys(keysOf([KEY])) }, [{ endpoints }])
+    const seen = () => [stage.serial, stage.made]
+    const before = seen()
+    for (const down of [addresses, [], addresses, []]) {
+      stage.setDown('app', down)
+      const faults = stage.faultsOf(wire('a.k.example.com.'), RRType.A, CLIENTS.nowhere)
+      t.strictSame(faults, [], `${weight} ${down}`)
+      const { response } = stage.ask(wire('a.k.example.com.'), RRType.A)
+      t.equal(response.edeCode, down.length > 0 ? 0 : -1)
+      t.strictSame(seen(), before)
+    }
+    stage.stop()
+  }
+})
+
 t.test('a set with too many answers keeps its last good version', async (t) => {
   const endpoints = Array.from({ length: 64 }, (_, i) => {
     return `a.k.example.com A 192.0.2.${i + 1} id=e${i} weight=${i + 1}`
