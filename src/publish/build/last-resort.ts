@@ -32,9 +32,9 @@ export function reserveOf(
   if (isWhollyDrained(member)) return []
   const rdataIndexes = indexTargets([member], 'not drained', rdata)[0]!
   const seed = seedOf(member)
-  const { isSilent: isStale } = member
-  const common = { weight: undefined, ttlSeconds, rdataIndexes, seed, isStale }
-  return [{ code: undefined, isDefault: false, ...common }]
+  const weight = undefined
+  const candidate = { code: undefined, isDefault: false, weight, ttlSeconds, rdataIndexes, seed }
+  return [member.isSilent === true ? { ...candidate, isStale: true } : candidate]
 }
 
 interface LastResort extends Pick<OwnerSet, 'drainedCount'>, Pick<SetRules, 'sticky' | 'answers'> {
