@@ -182,13 +182,14 @@ export class SetUp implements SetupContext {
   /** Runs the validations: `faults` and `warnings` as `sextant check` would print them; `read` gets what was read. */
   async check(
     read: (what: string) => void = () => {},
+    isOffline = false,
   ): Promise<{ faults: string[]; warnings: string[] }> {
     const warnings: InputError[] = []
     const report = {
       warn: (warning: InputError) => void warnings.push(warning),
       read,
       foresee: () => {},
-      isOffline: false,
+      isOffline,
     }
     const found = await Promise.all(this.checks.map((hook) => hook(report)))
     return { faults: found.flat().map(printFault), warnings: warnings.map(printFault) }

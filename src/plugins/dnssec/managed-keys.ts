@@ -6,6 +6,7 @@ import type { KeyReport } from '../../base/telemetry/status.ts'
 import { discouragements } from '../../dns/dnssec/algorithms.ts'
 import { isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
+import type { KeyStore, StoredKey } from '../../signing/keys/key-store.ts'
 import type { KeyManager } from '../../signing/rolls/key-manager.ts'
 import type { ZoneKeys } from '../../signing/zone-keys.ts'
 import {
@@ -140,11 +141,20 @@ export class ManagedKeys implements ServedKeys {
         own.map(({ dnskey }) => dnskey),
         warn,
       )
+      if (!isOffline) await this.#checkParent(store, own, warn)
       return own.length
     } catch (error) {
       if (!(error instanceof InputError) || error instanceof InputErrors) throw error
       throw this.#placed(error)
     }
+  }
+
+  async #checkParent(store: KeyStore, keys: readonly StoredKey[], warn: KeyWarning): Promise<void> {
+    const { checkParent } = await import('./check-parent.ts')
+    const nowSeconds = Math.floor(this.#c.clock.now() / 1000)
+    await checkParent(store, keys, this.#options.parents, nowSeconds, (fault) => {
+      warn(new InputError(this.#origin.position, fault))
+    })
   }
 
   /** Returns an error for each key that no server block needs. */

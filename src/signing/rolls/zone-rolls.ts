@@ -12,7 +12,7 @@ import type { KeyStore, StoredKey } from '../keys/key-store.ts'
 import type { ZoneKeys } from '../zone-keys.ts'
 import { composeKeys, equalZoneKeys } from './compose-keys.ts'
 import { describeKey } from './describe-key.ts'
-import { tagText } from './key-text.ts'
+import { dsFaults, needsDs } from './ds-faults.ts'
 import { type NextStep, nextStep } from './next-step.ts'
 import { noteParent, notePublished, type SeenParent } from './observe.ts'
 import type { ParentDs } from './parent-ds.ts'
@@ -352,11 +352,12 @@ export class ZoneRolls {
     const owners = rdata.map((ds) =>
       [...this.#stored.values()].filter((key) => matchesDs(zone, key.dnskey, ds)),
     )
-    const unmatched = rdata.filter((_, i) => owners[i]!.length === 0)
     const ids = new Set(owners.flat().map(({ id }) => id))
     const keys = state.keys.map(({ id }) => id).filter((id) => ids.has(id))
     this.#seen = { keys: keys.sort(), ttlSeconds: found.ttlSeconds }
-    this.#setFault('parent', printUnmatched(unmatched))
+    const dnskeys = [...this.#stored.values()].map(({ dnskey }) => dnskey)
+    const isNeeded = needsDs(state, nowSeconds)
+    this.#setFault('parent', dsFaults(zone, rdata, { dnskeys, isNeeded }).join('; '))
   }
 
   #publishFault(): string {
@@ -391,10 +392,4 @@ export class ZoneRolls {
       void this.run()
     })
   }
-}
-
-function printUnmatched(ds: readonly Uint8Array[]): string {
-  if (ds.length === 0) return ''
-  const tags = [...new Set(ds.map((one) => tagText(`+${(one[0]! << 8) | one[1]!}`)))]
-  return `the parent has DS records that no key matches, with tag ${tags.join(', ')}; remove them`
 }

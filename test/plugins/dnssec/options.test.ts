@@ -3,8 +3,11 @@ import { join } from 'node:path'
 import t from 'tap'
 import { InputError } from '../../../src/base/errors.ts'
 import { Algorithm } from '../../../src/dns/dnssec/algorithms.ts'
+import { composeDs } from '../../../src/dns/dnssec/ds.ts'
+import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import { dnssec } from '../../../src/plugins/dnssec/setup.ts'
 import { ZONE_SIGNING } from '../../../src/signing/registry.ts'
+import { ScriptedServer } from '../../support/scripted-server.ts'
 import { FakeTimers, SetUp, setupError } from '../../support/setup.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { until } from '../../support/until.ts'
@@ -244,4 +247,39 @@ t.test('algorithms that should not be used any more', async (t) => {
     t.teardown(() => c.stop())
     t.equal(c.lines.filter((text) => advice.test(text)).length, ofKeys, `start of ${lines}`)
   }
+})
+
+t.test('the check compares the keys with the DS of the parent', async (t) => {
+  const directory = temporaryDirectory(t)
+  const { key } = await writeKey(directory, 'example.org.')
+  const zone = wire('example.org.')
+  let ds: readonly Uint8Array[] = []
+  let rcode: number | undefined
+  const parent = await ScriptedServer.open(t, () => {
+    const about = { owner: zone, type: RRType.DS, rrclass: RRClass.IN, ttlSeconds: 60 }
+    return rcode ?? ds.map((rdata) => ({ ...about, rdata }))
+  })
+  const corefile = `dnssec {\n keys ${directory}\n parent ${parent.address}\n}`
+  const foreign = Buffer.from('30390d0200', 'hex')
+  for (const { found, want, rcode: sent } of [
+    { found: [composeDs(zone, key.dnskey, 2)], want: [] },
+    { found: [composeDs(zone, key.dnskey, 1)], want: [/zone example\.org\.: .*RFC 9905/] },
+    {
+      found: [composeDs(zone, key.dnskey, 2), foreign],
+      want: [/no key matches, with tag 12345; remove/],
+    },
+    { found: [foreign], want: [/no key matches, with tag 12345; validators reject the zone/] },
+    { found: [], rcode: 5, want: [/the DS in the parent is not known: .*REFUSED/] },
+  ]) {
+    ds = found
+    rcode = sent
+    const checked = await new SetUp(dnssec, corefile).check()
+    t.strictSame(checked.faults, [])
+    t.match(checked.warnings, want)
+    t.equal(checked.warnings.length, want.length)
+  }
+  const asked = parent.asked.length
+  const offline = await new SetUp(dnssec, corefile).check(() => {}, true)
+  t.strictSame(offline.warnings, [])
+  t.equal(parent.asked.length, asked)
 })

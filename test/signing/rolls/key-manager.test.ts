@@ -252,6 +252,15 @@ t.test('faults: the zone stays signed with what it has', async (t) => {
   await site.pass(1)
   t.match(problems(), [/the parent has DS records that no key matches, with tag 12345/])
 
+  site.ds = [Buffer.from('30390d0100', 'hex')]
+  await site.pass(1)
+  t.match(problems(), [/no key matches.*sextant keys ds example.org. prints.*RFC 9905.*tag 12345/])
+  site.ds = []
+  await site.pass(80)
+  t.match(problems(), [/the parent has no DS records, so validators treat the zone as unsigned/])
+  site.ds = [...manager.find(ZONE)!.cds, Buffer.from('30390d0200', 'hex')]
+  await site.pass(1)
+
   site.store.states.set([...site.store.states.keys()][0]!, 'sextant key rolls 1\nnonsense\n')
   site.store.notify()
   await site.settle()
