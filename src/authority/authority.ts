@@ -69,6 +69,7 @@ export function withdrawAnswer(response: Response): void {
   response.rcode = Rcode.NOERROR
   response.authoritative = false
   response.truncated = false
+  response.edeCode = -1
 }
 
 function finishChase(

@@ -49,6 +49,8 @@ const RETRY_MS = 10_000
  * slow down.
  */
 const START_MS = 500
+/** Reading the records of an ordinary start takes less; the snapshot counts as stale after it. */
+const STALE_MS = 30_000
 export interface ZonePublisherParts extends PublisherPeersParts {
   readonly group: PublisherGroup
   /** Makes all threads answer from the zones. */
@@ -271,6 +273,7 @@ export class ZonePublisher {
   #replace(loaded: LoadedSnapshot, open: Opened): void {
     const { place, clock } = this.#parts
     raiseSerials(loaded, this.#options, { ...open, place, nowMs: clock.now() })
+    this.#stops.add(systemTimers.after(STALE_MS, () => this.#noteStale()))
     this.#catchUp(open).catch((error) => {
       this.#report(`records cannot be watched: ${printReason(error)}`)
     })
@@ -292,7 +295,13 @@ export class ZonePublisher {
   }
 
   #report(trouble: string): void {
-    if (!this.#stops.isClosed) this.#snapshot?.reportTrouble(trouble)
+    if (this.#stops.isClosed) return
+    this.#snapshot?.reportTrouble(trouble)
+    this.#noteStale()
+  }
+
+  #noteStale(): void {
+    if (this.#zones === undefined) this.#parts.threads.setStale(true)
   }
 
   /** Waits for the zones, but not for a slow cluster. */
@@ -366,6 +375,7 @@ export class ZonePublisher {
     }
     this.#refuseUnsigned(zones)
     this.#zones = zones
+    threads.setStale(false)
     this.#offerSigned(open, zones)
     this.#reportCodes(open, zones)
     this.#reportLameServers(zones)

@@ -14,6 +14,8 @@ import { SteeringTable } from '../../steering/table.ts'
 import { type ArenaHandle, ZoneReader } from '../../zone/image/reader.ts'
 import { ZoneImage } from '../../zone/image/writer.ts'
 import { ZoneAnswerer } from '../../zone/lookup/answer.ts'
+import { StaleAnswerer } from '../../zone/lookup/stale-answerer.ts'
+import type { Steerer } from '../../zone/lookup/steerer.ts'
 import type { LoadedSnapshot } from './snapshot/load.ts'
 
 /** The objects that write the zones. */
@@ -49,10 +51,13 @@ export class ThreadedZones {
   readonly #log: Logger
   readonly #buffers: Broadcast<SharedArrayBuffer>
   readonly #steeringSnapshots: Broadcast<SteeringSnapshotData>
+  readonly #staleness: Broadcast<boolean>
   readonly #followed: FollowedSteering
   readonly #steererOf: SteererFactory
   readonly #counts: OwnCounts | undefined
   #handle: ArenaHandle | undefined
+  #served: { readonly reader: ZoneReader; readonly steerer: Steerer } | undefined
+  #isStale = false
 
   /** `counts`: undefined = endpoints are not counted. */
   constructor(parts: ThreadedZonesParts, counts?: OwnCounts) {
@@ -65,6 +70,7 @@ export class ThreadedZones {
       this.#followed.follow(steeringSnapshot),
     )
     this.#buffers = parts.broadcast<SharedArrayBuffer>((buffer) => this.#followBuffer(buffer))
+    this.#staleness = parts.broadcast<boolean>((isStale) => this.#noteStale(isStale))
     this.#followed = new FollowedSteering(() => this.#steeringSnapshots.catchUp())
   }
 
@@ -100,7 +106,27 @@ export class ThreadedZones {
     if (this.answerer !== undefined) return
     image.onSwap((buffer) => this.#buffers.publish(buffer))
     this.#buffers.publish(image.handle.buffer)
-    this.answerer = new ZoneAnswerer(image.reader(), table.steerer(newRandom(), this.#counts?.()))
+    this.#serve(image.reader(), table.steerer(newRandom(), this.#counts?.()))
+  }
+
+  /** Makes the replies of all threads say that the zones may be old, or ends that. On the control thread. */
+  setStale(isStale: boolean): void {
+    if (isStale === this.#isStale) return
+    this.#staleness.publish(isStale)
+    this.#noteStale(isStale)
+  }
+
+  #noteStale(isStale: boolean): void {
+    if (isStale === this.#isStale) return
+    this.#isStale = isStale
+    if (this.#served !== undefined) this.#serve(this.#served.reader, this.#served.steerer)
+  }
+
+  #serve(reader: ZoneReader, steerer: Steerer): void {
+    this.#served = { reader, steerer }
+    this.answerer = this.#isStale
+      ? new StaleAnswerer(reader, steerer)
+      : new ZoneAnswerer(reader, steerer)
   }
 
   #followBuffer(buffer: SharedArrayBuffer): void {
@@ -109,6 +135,6 @@ export class ThreadedZones {
       return
     }
     this.#handle = { buffer }
-    this.answerer = new ZoneAnswerer(new ZoneReader(this.#handle), this.#steererOf(this.#followed))
+    this.#serve(new ZoneReader(this.#handle), this.#steererOf(this.#followed))
   }
 }

@@ -9,6 +9,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { EdeCode } from '../../../src/dns/iana/options.ts'
 import { RRType } from '../../../src/dns/iana/types.ts'
 import { partsOf } from '../../../src/plugin/description.ts'
 import { kuadrant } from '../../../src/plugins/kuadrant/setup.ts'
@@ -52,7 +53,15 @@ function place(t: Test, files: Record<string, string>) {
     const note = (): string => setUp.readiness[0]!.note?.() ?? ''
     const unready = (): string => setUp.readiness[0]!.check()
     const caughtUp = () => until(() => note() === '', 'the records to be read')
-    return { setUp, ask, note, unready, caughtUp, end, lines: setUp.lines }
+    /** The extended error of the answer, and of one for a name that does not exist; -1 = none. */
+    const noted = (): number[] => {
+      return ['a', 'nowhere'].map((label) => {
+        const tx = transaction({ name: `${label}.${ZONE}`, type: RRType.A })
+        handler.serve(tx)
+        return tx.response.edeCode
+      })
+    }
+    return { setUp, ask, noted, note, unready, caughtUp, end, lines: setUp.lines }
   }
   const write = (file: string, text: string) => writeFileSync(join(zones, file), text)
   return { start, write, zones, snapshot }
@@ -167,9 +176,11 @@ t.test('a directory that does not exist: the snapshot is served', async (t) => {
   renameSync(zones, `${zones}.away`)
   const second = await start()
   t.equal(second.ask('a'), 1)
+  t.strictSame(second.noted(), [-1, -1], 'the records are being read')
   await until(() => /cannot be listed/.test(second.note()), 'the trouble to be noted')
   t.match(second.lines.join('\n'), /cannot be listed.*; the snapshot is served/)
   t.equal(second.ask('a'), 1)
+  t.strictSame(second.noted(), [EdeCode.STALE_ANSWER, EdeCode.STALE_NXDOMAIN_ANSWER])
   await second.end()
 })
 

@@ -107,6 +107,35 @@ t.test('a thread has no zones before they are published', async (t) => {
   t.equal(ask(there, 'a.z.example.'), '')
 })
 
+t.test('while the zones may be old, replies of all threads say so', async (t) => {
+  const { here, there, deliver, late } = pair()
+  const { image, zone } = open(here)
+  image.putRRset(zone, wire('a.z.example.'), address(192, 0, 2, 1))
+  image.publish()
+  deliver()
+  const codeOf = (zones: ThreadedZones, name: string): number => {
+    const tx = transaction({ name })
+    zones.answerer!.answer(tx.query, tx.response)
+    return tx.response.edeCode
+  }
+  const names = ['a.z.example.', 'b.z.example.', 'a.other.example.']
+  for (const isStale of [true, false]) {
+    const before = here.answerer
+    here.setStale(isStale)
+    deliver()
+    t.not(here.answerer, before, 'what was found before is not used any more')
+    for (const zones of [here, there, late()]) {
+      const want = isStale ? [3, 19, -1] : [-1, -1, -1]
+      t.strictSame(
+        names.map((name) => codeOf(zones, name)),
+        want,
+      )
+      t.equal(zones.answerer!.direct === undefined, isStale)
+      t.equal(ask(zones, 'a.z.example.'), '192.0.2.1')
+    }
+  }
+})
+
 t.test('a publish is seen at once, without a message', async (t) => {
   const { here, there, posted, deliver } = pair()
   const { image, zone } = open(here)
