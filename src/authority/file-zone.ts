@@ -12,6 +12,7 @@ import type { ImageLoad } from '../zone/zonefile/image-load.ts'
 import { haveChanged, loadZone, type ZoneLoadOptions } from '../zone/zonefile/load.ts'
 import { loadWithoutPause } from '../zone/zonefile/load-in-thread.ts'
 import { type FileStamp, hasOtherSize } from '../zone/zonefile/text.ts'
+import type { DelegationCheck } from './delegation-check.ts'
 import { answererOf, nextVersion, type VersionMemory } from './version-memory.ts'
 import type { ZoneFileSnapshot } from './zone-file-snapshot.ts'
 
@@ -215,6 +216,11 @@ function missingOr(error: InputError): InputError {
   return isMissing ? new MissingFileError(position, message, cause) : error
 }
 
+export interface FileCheckOptions extends Pick<FileZoneOptions, 'isUnsigned' | 'isWhole'> {
+  /** Compares the file with other zones of the Corefile; absent = the file is not served. */
+  readonly delegations?: DelegationCheck
+}
+
 /**
  * Returns every fault of a zone file, for `sextant check`; no faults = it can be served. `report`
  * gets what a load would log. A missing file is one MissingFileError.
@@ -222,7 +228,7 @@ function missingOr(error: InputError): InputError {
 export function checkZoneFile(
   path: string,
   zone: Uint8Array,
-  { isUnsigned, isWhole }: Pick<FileZoneOptions, 'isUnsigned' | 'isWhole'>,
+  { isUnsigned, isWhole, delegations }: FileCheckOptions,
   { warn, read }: CheckReport,
 ): readonly InputError[] {
   const load = runWhole(
@@ -237,6 +243,7 @@ export function checkZoneFile(
   if (load.kind === 'failed') return load.errors
   if (load.kind !== 'loaded') return []
   for (const warning of load.warnings) warn(warning)
+  delegations?.addFile(zone, path, load.records, isUnsigned, warn)
   read(
     `${path}: zone ${printName(zone)}, serial ${load.serial}, ${plural(load.records.recordCount, 'record')}`,
   )

@@ -30,8 +30,8 @@ export function staleMsOf(expiryMs: number): number {
 }
 
 /**
- * Returns when a site state becomes stale, or may be confirmed without an event; Infinity = unknown. `isAlone`: its peer
- * was heard since, but did not confirm it. `recheckMs`: interval of checks while that lasts.
+ * Returns when a site state becomes stale, or may be confirmed without an event; Infinity = unknown. `isAlone`: its
+ * peer was heard since, but did not confirm it. `recheckMs`: interval of checks while that lasts.
  */
 export function nextStaleMs(
   seenMs: number,

@@ -72,9 +72,9 @@ export class SteeringTable {
 
   /**
    * Returns the encoded steering of one RRset; undefined if it needs no choice because no candidate
-   * has a geo code, a point or a weight, clients get all of them, and replies note nothing. Several CNAMEs always need a
-   * choice, because a name can have only one CNAME (RFC 2181 section 10.1). Only the first target of a CNAME
-   * candidate counts.
+   * has a geo code, a point or a weight, clients get all of them, and replies note nothing. Several CNAMEs
+   * always need a choice, because a name can have only one CNAME (RFC 2181 section 10.1). Only the first
+   * target of a CNAME candidate counts.
    *
    * `candidates`: 1..CANDIDATES_MAX, without unhealthy ones. The same endpoint may occur twice,
    * once for its code and once as a default. `counters`: assigns a counter to each outcome; even a set

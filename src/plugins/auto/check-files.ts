@@ -1,4 +1,4 @@
-import { checkZoneFile } from '../../authority/file-zone.ts'
+import { checkZoneFile, type FileCheckOptions } from '../../authority/file-zone.ts'
 import { InputError, type Position } from '../../base/errors.ts'
 import { runWhole } from '../../base/slices.ts'
 import type { CheckReport } from '../../plugin/description.ts'
@@ -13,20 +13,16 @@ interface CheckedDirectory {
 }
 
 /**
- * Returns the faults of all zone files of the directory. `isWholeAmong`: see `AutoOptions`. `signs`: whether `dnssec`
- * does.
+ * Returns the faults of all zone files of the directory. `optionsAmong`: returns how to check each zone of these.
  */
 export function checkFiles(
   { directory, pattern, position }: CheckedDirectory,
-  isWholeAmong: (found: readonly FoundZone[]) => (zone: Uint8Array) => boolean,
-  signs: (zone: Uint8Array) => boolean,
+  optionsAmong: (found: readonly FoundZone[]) => (zone: Uint8Array) => FileCheckOptions,
   report: CheckReport,
 ): readonly InputError[] {
   const warn = (text: string): void => report.warn(new InputError(position, text))
   const found = runWhole(findZoneFiles(directory, pattern, warn))
   const files = [...(found?.values() ?? [])]
-  const isWhole = isWholeAmong(files)
-  return files.flatMap(({ path, zone }) => {
-    return checkZoneFile(path, zone, { isUnsigned: signs(zone), isWhole: isWhole(zone) }, report)
-  })
+  const optionsOf = optionsAmong(files)
+  return files.flatMap(({ path, zone }) => checkZoneFile(path, zone, optionsOf(zone), report))
 }

@@ -48,7 +48,15 @@ export const auto: Directive = {
     }
     const check: CheckHook = async (report) => {
       const { checkFiles } = await import('./check-files.ts')
-      return checkFiles(config, isWholeAmong, (zone) => served.signs(zone), report)
+      const { DELEGATION_CHECK } = await import('../../authority/delegation-check.ts')
+      const delegations = c.shared.acquire(DELEGATION_CHECK)
+      const optionsAmong = (found: readonly FoundZone[]) => {
+        const isWhole = isWholeAmong(found)
+        return (zone: Uint8Array) => {
+          return { isUnsigned: served.signs(zone), isWhole: isWhole(zone), delegations }
+        }
+      }
+      return checkFiles(config, optionsAmong, report)
     }
     let zones: Auto | undefined
     let stopWalks = (): void => {}

@@ -41,6 +41,10 @@ export class KeyFiles implements ServedKeys {
     return this.#pairs.length
   }
 
+  checkedKeys(zone: Uint8Array): readonly Uint8Array[] {
+    return this.find(zone)?.dnskeys ?? []
+  }
+
   /** Reads the files. @throws InputError. */
   start(warn: KeyWarning): void {
     const faults: InputError[] = []

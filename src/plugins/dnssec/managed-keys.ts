@@ -4,7 +4,7 @@ import { EventLog } from '../../base/telemetry/event-log.ts'
 import { oneProblem, type ProblemGroup } from '../../base/telemetry/problems.ts'
 import type { KeyReport } from '../../base/telemetry/status.ts'
 import { discouragements } from '../../dns/dnssec/algorithms.ts'
-import { isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
+import { equalNames, isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import type { KeyStore, StoredKey } from '../../signing/keys/key-store.ts'
 import type { KeyManager } from '../../signing/rolls/key-manager.ts'
@@ -33,6 +33,7 @@ export class ManagedKeys implements ServedKeys {
   #place: OpenKeyStore | undefined = undefined
   #manager: KeyManager | undefined = undefined
   #stopListening: () => void = () => {}
+  #checked: readonly StoredKey[] = []
   /** Zones without keys at the start, for which another server makes them. */
   #waiting: readonly Uint8Array[] = []
 
@@ -137,6 +138,7 @@ export class ManagedKeys implements ServedKeys {
       if (first !== undefined) throw new InputErrors(this.#placed(first), others)
       const { zones } = this.#options
       const own = keys.filter(({ zone }) => zones.some((one) => isSubdomain(zone, one)))
+      this.#checked = own
       this.#warnOfAlgorithms(
         own.map(({ dnskey }) => dnskey),
         warn,
@@ -147,6 +149,11 @@ export class ManagedKeys implements ServedKeys {
       if (!(error instanceof InputError) || error instanceof InputErrors) throw error
       throw this.#placed(error)
     }
+  }
+
+  checkedKeys(zone: Uint8Array): readonly Uint8Array[] {
+    const own = this.#checked.filter((key) => equalNames(key.zone, zone))
+    return own.map(({ dnskey }) => dnskey)
   }
 
   async #checkParent(store: KeyStore, keys: readonly StoredKey[], warn: KeyWarning): Promise<void> {

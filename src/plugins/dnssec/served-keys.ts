@@ -26,4 +26,6 @@ export interface ServedKeys extends KeySource {
    * here. Rejects with InputError.
    */
   check(warn: KeyWarning, isOffline: boolean): number | Promise<number | undefined>
+  /** After `check`: the DNSKEYs of a zone; none = they are not known. */
+  checkedKeys(zone: Uint8Array): readonly Uint8Array[]
 }

@@ -59,7 +59,7 @@ export const dnssec: Directive = {
       if (signing.served().length === 0 && !signing.isCompact) return next
       return new Dnssec(next, signing, new ReplySigning(signing, signer))
     }
-    return [{ handler, check: checkOf(keys, options) }, serving, exportCounts(c, slots)]
+    return [{ handler, check: checkOf(c, keys, options) }, serving, exportCounts(c, slots)]
   },
 }
 
@@ -110,12 +110,17 @@ function serveKeys(
 }
 
 /** Reads and checks the keys. */
-function checkOf(keys: ServedKeys, { zones }: DnssecOptions): CheckHook {
+function checkOf(c: SetupContext, keys: ServedKeys, { zones }: DnssecOptions): CheckHook {
   return async ({ warn, read, isOffline }) => {
     try {
       const count = await keys.check(warn, isOffline)
       const names = zones.map((zone) => printName(zone)).join(', ')
       if (count !== undefined) read(`keys of ${names}: ${count}`)
+      const { DELEGATION_CHECK } = await import('../../authority/delegation-check.ts')
+      for (const zone of zones) {
+        const dnskeys = keys.checkedKeys(zone)
+        if (dnskeys.length > 0) c.shared.acquire(DELEGATION_CHECK).addKeys(zone, dnskeys, warn)
+      }
       return []
     } catch (error) {
       if (!(error instanceof InputError)) throw error

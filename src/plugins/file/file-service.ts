@@ -1,7 +1,7 @@
 import {
   checkZoneFile,
+  type FileCheckOptions,
   FileZone,
-  type FileZoneOptions,
   MissingFileError,
 } from '../../authority/file-zone.ts'
 import type { ThreadedFileZones } from '../../authority/threaded-file-zones.ts'
@@ -107,7 +107,7 @@ async function loadFirst(c: SetupContext, zone: FileZone, config: ZoneConfig): P
 /** Returns the faults that `loadFirst` would report: a file that is waited for is not a fault. */
 export function checkZone(
   config: ZoneConfig,
-  options: Pick<FileZoneOptions, 'isUnsigned' | 'isWhole'>,
+  options: FileCheckOptions,
   report: CheckReport,
 ): readonly InputError[] {
   const found = checkZoneFile(config.path, config.zone, options, report)

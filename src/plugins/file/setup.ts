@@ -46,9 +46,11 @@ export const file: Directive = {
       problems: () => service?.problemGroups() ?? [],
       check: async (report) => {
         const { checkZone } = await import('./file-service.ts')
+        const { DELEGATION_CHECK } = await import('../../authority/delegation-check.ts')
+        const delegations = c.shared.acquire(DELEGATION_CHECK)
         return configs.flatMap((config) => {
           const { zone } = config
-          const options = { isUnsigned: served.signs(zone), isWhole: isWhole(zone) }
+          const options = { isUnsigned: served.signs(zone), isWhole: isWhole(zone), delegations }
           return checkZone(config, options, report)
         })
       },
