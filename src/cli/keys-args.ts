@@ -9,6 +9,11 @@ import type { KeyRole } from '../signing/rolls/policy.ts'
 import { type CommandArgs, type Flags, flagsOf, isOn, keyOf, scanMixed } from './args.ts'
 import { type DataFormat, FORMAT_FLAG, readFormat } from './data-format.ts'
 
+interface SecretName {
+  readonly namespace: string
+  readonly name: string
+}
+
 /** The arguments of `sextant keys`. */
 export interface KeysArgs {
   readonly action: Action
@@ -18,6 +23,10 @@ export interface KeysArgs {
   readonly subject: string
   /** Undefined = the directory that the Corefile names. */
   readonly directory: string | undefined
+  /** In place of a directory. */
+  readonly secret: SecretName | undefined
+  /** '' = as kubectl. */
+  readonly kubeconfig: string
   /** Path of the Corefile, or `stdin`; undefined = ./Corefile. */
   readonly conf: string | undefined
   readonly format: DataFormat
@@ -54,6 +63,8 @@ export const KEYS: CommandArgs = {
     KEY | | tag or id of a key, such as 12345 or Kexample.org.+013+12345
     FILE | | a file of a key pair in BIND's format, or a private key in BIND's format or PEM
     -keys DIR | (the directory that the Corefile names) | the directory of the keys
+    -secret NAMESPACE/NAME | | the Secret of Kubernetes with the keys, in place of a directory
+    --kubeconfig FILE | (KUBECONFIG, or ~/.kube/config) | with -secret: the configuration of kubectl
     -conf FILE | (./Corefile) | the Corefile; stdin = read it from standard input
     --csk | | make or roll a key that signs all records (default)
     --ksk | | make or roll a key that signs DNSKEY, CDS and CDNSKEY
@@ -72,6 +83,7 @@ export const KEYS: CommandArgs = {
   ],
 }
 
+const SECRET = /^([a-z0-9-]{1,63})\/([a-z0-9.-]{1,253})$/
 const ROLES = ['csk', 'ksk', 'zsk'] as const
 const BITS: readonly string[] = ['2048', '3072', '4096']
 const DIGESTS: ReadonlyMap<string, DigestType> = new Map([
@@ -94,7 +106,7 @@ const ACTIONS = {
   retire: { words: ['ZONE', 'KEY'], flags: [] },
 } as const
 type Action = keyof typeof ACTIONS
-const PLACE_FLAGS: readonly string[] = ['keys', 'conf']
+const PLACE_FLAGS: readonly string[] = ['keys', 'secret', 'kubeconfig', 'conf']
 
 /** @throws InputError. */
 export function scanKeysArgs([first = '', ...argv]: readonly string[]): KeysArgs {
@@ -115,7 +127,7 @@ export function scanKeysArgs([first = '', ...argv]: readonly string[]): KeysArgs
     action,
     zone: zone === undefined ? undefined : scanZone(zone),
     subject,
-    directory: given.get('keys') || undefined,
+    ...scanPlace(given),
     conf: given.get('conf') || undefined,
     format: readFormat(given),
     role: scanRole(flags),
@@ -129,6 +141,21 @@ export function scanKeysArgs([first = '', ...argv]: readonly string[]): KeysArgs
     isPublished: isOn(flags, 'published'),
     delegation: scanDelegation(given.get('delegation')),
   }
+}
+
+function scanPlace(given: Flags['given']): Pick<KeysArgs, 'directory' | 'secret' | 'kubeconfig'> {
+  const directory = given.get('keys') || undefined
+  const secret = given.get('secret') || undefined
+  const kubeconfig = given.get('kubeconfig') ?? ''
+  if (secret === undefined) {
+    if (kubeconfig !== '') refuse('--kubeconfig needs -secret NAMESPACE/NAME')
+    return { directory, secret, kubeconfig }
+  }
+  if (directory !== undefined) refuse('-keys and -secret exclude each other; use one')
+  const [, namespace, name] = SECRET.exec(secret) ?? []
+  if (namespace === undefined || name === undefined)
+    refuse(`-secret must be NAMESPACE/NAME, not ${JSON.stringify(secret)}`)
+  return { directory, secret: { namespace, name }, kubeconfig }
 }
 
 function checkFlags(action: Action, { given }: Flags): void {

@@ -8,7 +8,7 @@ import { composeDnskey, FLAGS_KSK, FLAGS_ZSK } from '../dns/dnssec/dnskey.ts'
 import { equalNames, printName } from '../dns/name/name.ts'
 import { KeyDirectory } from '../signing/keys/key-directory.ts'
 import { readKeyFile, readPublicKey } from '../signing/keys/key-file.ts'
-import type { StoredKey } from '../signing/keys/key-store.ts'
+import type { ImportStore, StoredKey } from '../signing/keys/key-store.ts'
 import { algorithmOfKey, isPem, printPem, scanPem } from '../signing/keys/pem.ts'
 import {
   type PrivateText,
@@ -27,7 +27,7 @@ export function flagsOfRole(role: KeyRole): number {
 }
 
 /** `keys import`. @throws InputError. */
-export async function importKey(args: KeysArgs, store: KeyDirectory): Promise<StoredKey> {
+export async function importKey(args: KeysArgs, store: ImportStore): Promise<StoredKey> {
   const file = resolve(args.subject)
   if (args.isPublic) {
     const key = readPublicKey(file)

@@ -38,7 +38,7 @@ export async function retireKey(zone: Uint8Array, id: string, store: KeyStore): 
     return request(zone, store, () => ({ kind: 'retire', id }))
   // No server uses the key.
   await store.retire(id)
-  return `${id} is moved to the directory removed`
+  return `${id} is retired`
 }
 
 /** `keys ds --published`. Returns the request as a text. @throws InputError. */

@@ -1,18 +1,15 @@
-import { resolve } from 'node:path'
 import { systemClock } from '../base/clock.ts'
 import { InputError } from '../base/errors.ts'
-import { systemTimers } from '../base/timers.ts'
 import { Algorithm } from '../dns/dnssec/algorithms.ts'
 import { compareNames, equalNames, nameKey, printKey, printName } from '../dns/name/name.ts'
-import { KeyDirectory } from '../signing/keys/key-directory.ts'
-import type { LoadedKeys, StoredKey } from '../signing/keys/key-store.ts'
+import type { ImportStore, LoadedKeys, StoredKey } from '../signing/keys/key-store.ts'
 import { describeKey } from '../signing/rolls/describe-key.ts'
 import { printData } from './data-format.ts'
 import { keyTable } from './key-table.ts'
 import { type KeysArgs, scanKeysArgs } from './keys-args.ts'
 import { printDs } from './keys-ds.ts'
 import { exportKey, flagsOfRole, importKey } from './keys-files.ts'
-import { directoryOfCorefile } from './keys-place.ts'
+import { openStore } from './keys-place.ts'
 import { notePublishedDs, requestKeyRoll, retireKey } from './keys-requests.ts'
 import { readZoneState, type StoredRolls } from './keys-state.ts'
 import type { Output } from './output.ts'
@@ -20,7 +17,7 @@ import type { Output } from './output.ts'
 /** What an action gets. */
 interface KeysTask {
   readonly args: KeysArgs
-  readonly store: KeyDirectory
+  readonly store: ImportStore
   readonly output: Output
 }
 
@@ -48,10 +45,7 @@ const ACTIONS: Readonly<Record<KeysArgs['action'], RunAction>> = {
 export async function runKeys(argv: readonly string[], output: Output): Promise<number> {
   try {
     const args = scanKeysArgs(argv)
-    const { directory, conf } = args
-    const path = directory === undefined ? directoryOfCorefile(conf) : resolve(directory)
-    const store = new KeyDirectory({ path, clock: systemClock, timers: systemTimers })
-    return await ACTIONS[args.action]({ args, store, output })
+    return await ACTIONS[args.action]({ args, store: await openStore(args), output })
   } catch (error) {
     if (!(error instanceof InputError)) throw error
     for (const fault of error.all()) output.printError(fault.print())

@@ -1,6 +1,6 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { homedir, tmpdir } from 'node:os'
-import { delimiter, join, resolve } from 'node:path'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { InputError } from '../base/errors.ts'
 import { systemTimers } from '../base/timers.ts'
 import { ApiError, type ApiObject, collectionPath, textOf } from '../kube/api.ts'
@@ -10,6 +10,7 @@ import { loadKubeConfig } from '../kube/kubeconfig.ts'
 import { Lister } from '../kube/list.ts'
 import { isConflict, Objects } from '../kube/objects.ts'
 import { describe } from '../server/supervisor.ts'
+import { findKubeconfig } from './kubeconfig.ts'
 import { type KubectlArgs, scanKubectlArgs } from './kubectl-args.ts'
 import { corefileOf, findServers } from './kubectl-pods.ts'
 import type { Output } from './output.ts'
@@ -45,7 +46,8 @@ export async function runKubectl(argv: readonly string[], output: Output): Promi
   const folder = mkdtempSync(join(tmpdir(), 'kubectl-sextant-'))
   try {
     const args = scanKubectlArgs(argv)
-    const load = () => loadKubeConfig({ kubeconfig: findKubeconfig(args), context: args.context })
+    const { kubeconfig, context } = args
+    const load = () => loadKubeConfig({ kubeconfig: findKubeconfig(kubeconfig), context })
     const config = await load()
     const cluster = { args, config, api: new HttpsClient(config, load), folder }
     const ask = ASKING[args.command]
@@ -59,16 +61,6 @@ export async function runKubectl(argv: readonly string[], output: Output): Promi
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-/** The file that kubectl would use; '' = the service account of this Pod. */
-function findKubeconfig({ kubeconfig }: KubectlArgs): string {
-  const named = (process.env.KUBECONFIG ?? '').split(delimiter).filter((path) => path !== '')
-  const paths = named.length > 0 ? named : [join(homedir(), '.kube/config')]
-  const found = kubeconfig || paths.find((path) => existsSync(path))
-  if (found !== undefined) return resolve(found)
-  if (process.env.KUBERNETES_SERVICE_HOST) return ''
-  throw new InputError(undefined, `${paths[0]} does not exist: use --kubeconfig FILE`)
 }
 
 /** Runs a command for the chosen Pods, one after the other. Resolves to the highest exit code. */

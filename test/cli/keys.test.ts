@@ -393,11 +393,7 @@ t.test('requests that a server will carry out', async (t) => {
   for (const role of ['--ksk', '--zsk', '--zsk']) await act('generate', ZONE, role)
   const [ksk, zsk, spare] = (await listed(folder)) as [ListedRow, ListedRow, ListedRow]
   const retired = await act('retire', ZONE, spare.id)
-  t.strictSame(
-    retired.printed,
-    [`${spare.id} is moved to the directory removed`],
-    'no server uses it',
-  )
+  t.strictSame(retired.printed, [`${spare.id} is retired`], 'no server uses it')
   t.equal((await listed(folder)).length, 2)
   storeState(folder, [rollKey(ksk, 'ksk'), rollKey(zsk, 'zsk')])
   for (const [argv, line] of [

@@ -14,7 +14,7 @@ import { needsCluster } from '../support/cluster-binary.ts'
 import { deploy, writeKubeconfig } from '../support/deployed.ts'
 import { composeManifests } from '../support/kustomize.ts'
 import { may, rightsInForce, SYSTEM } from '../support/rights.ts'
-import { type RunningServer, startServer } from '../support/server.ts'
+import { type RunningServer, runSextant, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 import { readMessage } from '../support/wire.ts'
@@ -197,7 +197,9 @@ t.test('servers with one Secret', needsCluster(), async (t) => {
   t.strictSame(await site.tags(), [first], 'one of them made a key')
   await site.until(async () => site.ds.length > 0, 'the DS')
 
-  await site.request({ kind: 'roll', role: 'csk' })
+  const place = ['-secret', `${SYSTEM}/${NAME}`, '--kubeconfig', cluster.kubeconfig('admin')]
+  const { code, stdout } = await runSextant('.', ['keys', 'roll', 'k.example', '--csk', ...place])
+  t.match([code, stdout], [0, 'the server will carry out: request roll csk'])
   await site.until(async () => (await site.tags()).length === 2, 'the new key')
   const isLeader = ({ server }: Signer): boolean => server.output().includes(`${NAME}: ours`)
   const leader = site.signers.find(isLeader)!

@@ -13,7 +13,7 @@ import { printName } from '../../dns/name/name.ts'
 import { FolderWatch } from './folder-watch.ts'
 import { pairOf, readPublicKey } from './key-file.ts'
 import { fileNameOf, keyId, scanKeyId } from './key-name.ts'
-import type { KeyStore, LoadedKeys, StoredKey } from './key-store.ts'
+import type { ImportStore, LoadedKeys, StoredKey } from './key-store.ts'
 import type { KeyTimes } from './key-times.ts'
 import {
   hasLeftovers,
@@ -56,7 +56,7 @@ interface CachedKey {
  * Keys in the files of a directory, in BIND's format, and the state of rolls in `rolls-ZONE.state`. Several processes
  * may use the directory: a lock serialises their changes, and each of them sees those of the others.
  */
-export class KeyDirectory implements KeyStore {
+export class KeyDirectory implements ImportStore {
   readonly #path: string
   readonly #parts: KeyDirectoryParts
   readonly #cache = new Map<string, CachedKey>()

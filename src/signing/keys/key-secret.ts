@@ -3,7 +3,7 @@ import { InputError } from '../../base/errors.ts'
 import type { Timers } from '../../base/timers.ts'
 import { generatePrivateKey, signingKey } from '../../dns/dnssec/dnskey.ts'
 import { keyTag } from '../../dns/dnssec/key-tag.ts'
-import { equalNames } from '../../dns/name/name.ts'
+import { equalNames, printName } from '../../dns/name/name.ts'
 import {
   type ApiClient,
   ApiError,
@@ -15,9 +15,10 @@ import {
 import { isConflict, type ObjectRef, Objects } from '../../kube/objects.ts'
 import { checkedPublic, pairOf } from './key-file.ts'
 import { keyId } from './key-name.ts'
-import type { KeyStore, LoadedKeys, StoredKey } from './key-store.ts'
+import type { ImportStore, LoadedKeys, StoredKey } from './key-store.ts'
+import type { KeyTimes } from './key-times.ts'
 import { printPrivateText, scanPrivateText } from './private-text.ts'
-import { flagsOf, printPublicText } from './public-text.ts'
+import { flagsOf, type PublicText, printPublicText } from './public-text.ts'
 
 const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
 /** Attempts to write while other processes write. */
@@ -52,7 +53,7 @@ interface Version {
  * `<zone>.state`, with names that data of a Secret may have. Several processes may use it: a write fails if another one
  * was faster, and is tried again on the new version.
  */
-export class KeySecret implements KeyStore {
+export class KeySecret implements ImportStore {
   readonly #parts: KeySecretParts
   readonly #place: string
   readonly #ref: ObjectRef
@@ -89,21 +90,36 @@ export class KeySecret implements KeyStore {
     const { generate = generatePrivateKey, clock } = this.#parts
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const privateKey = await generate(algorithm, bits)
-      const { dnskey, tag } = signingKey(privateKey, algorithm, flags)
-      const id = keyId(zone, algorithm, tag)
+      const { dnskey } = signingKey(privateKey, algorithm, flags)
       const now = Math.floor(clock.now() / 1000)
       const times = { Created: now, Publish: now, Activate: now }
-      const isStored = await this.#edit((members) => {
-        if (hasTag(members, zone, tag)) return undefined
-        return new Map([
-          ...members,
-          [`${memberName(id)}.key`, printPublicText({ zone, dnskey })],
-          [`${memberName(id)}.private`, printPrivateText({ algorithm, privateKey, times })],
-        ])
-      })
-      if (isStored) return { id, zone, flags, algorithm, tag, dnskey, privateKey, times }
+      const key = keyOf({ zone, dnskey }, privateKey, times)
+      if (await this.#add(key)) return key
     }
     throw new InputError(undefined, `${this.#place}: all tags of the zone's new keys are taken`)
+  }
+
+  async add(
+    { zone, dnskey }: PublicText,
+    privateKey: StoredKey['privateKey'],
+    times: KeyTimes,
+  ): Promise<StoredKey> {
+    const key = keyOf({ zone, dnskey }, privateKey, times)
+    if (await this.#add(key)) return key
+    const has = `${this.#place} has, or had, a key of ${printName(zone)} with tag ${key.tag}`
+    throw new InputError(undefined, `${has}; make another key`)
+  }
+
+  /** Resolves to false if another key of the zone has, or had, the tag. */
+  #add({ id, zone, dnskey, algorithm, tag, privateKey, times = {} }: StoredKey): Promise<boolean> {
+    const base = memberName(id)
+    return this.#edit((members) => {
+      if (hasTag(members, zone, tag)) return undefined
+      const next = new Map([...members, [`${base}.key`, printPublicText({ zone, dnskey })]])
+      if (privateKey !== undefined)
+        next.set(`${base}.private`, printPrivateText({ algorithm, privateKey, times }))
+      return next
+    })
   }
 
   async readState(zone: Uint8Array): Promise<string | undefined> {
@@ -200,15 +216,12 @@ export class KeySecret implements KeyStore {
 
   #keyOf(name: string, text: string, members: Members): StoredKey {
     const publicKey = checkedPublic(text, `${this.#place}, ${name}`)
-    const { zone, dnskey } = publicKey
-    const [flags, algorithm, tag] = [flagsOf(dnskey), dnskey[3]!, keyTag(dnskey)]
-    const key = { id: keyId(zone, algorithm, tag), zone, flags, algorithm, tag, dnskey }
     const privateName = `${name.slice(0, -'.key'.length)}.private`
     const privateText = members.get(privateName)
-    if (privateText === undefined) return { ...key, privateKey: undefined }
+    if (privateText === undefined) return keyOf(publicKey, undefined, undefined)
     const file = `${this.#place}, ${privateName}`
     const { privateKey, times } = pairOf(publicKey, scanPrivateText(privateText, file), file)
-    return { ...key, privateKey, times }
+    return keyOf(publicKey, privateKey, times)
   }
 
   #fault(name: string, text: string): InputError {
@@ -264,6 +277,16 @@ export class KeySecret implements KeyStore {
 /** True if the store may have no such fault soon, without a change by its owner: the API server does not answer. */
 export function isTemporaryFault({ cause }: InputError): boolean {
   return cause instanceof ApiError && cause.status !== 403
+}
+
+function keyOf(
+  { zone, dnskey }: PublicText,
+  privateKey: StoredKey['privateKey'],
+  times: KeyTimes | undefined,
+): StoredKey {
+  const [flags, algorithm, tag] = [flagsOf(dnskey), dnskey[3]!, keyTag(dnskey)]
+  const key = { id: keyId(zone, algorithm, tag), zone, flags, algorithm, tag, dnskey, privateKey }
+  return times === undefined ? key : { ...key, times }
 }
 
 function decode(data: JsonValue | undefined): Map<string, string> {

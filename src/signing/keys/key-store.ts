@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { InputError } from '../../base/errors.ts'
 import type { KeyTimes } from './key-times.ts'
+import type { PublicText } from './public-text.ts'
 
 /** A key of a zone. */
 export interface StoredKey {
@@ -45,4 +46,10 @@ export interface KeyStore {
   retire(id: string): Promise<void>
   /** Calls `listener` after another process changed something, until the returned function is called. */
   watch(listener: () => void): () => void
+}
+
+/** A key store that also takes keys which other programs made. */
+export interface ImportStore extends KeyStore {
+  /** Rejects with InputError if a key of the zone has, or had, the tag. `privateKey`: as in `StoredKey`. */
+  add(key: PublicText, privateKey: StoredKey['privateKey'], times: KeyTimes): Promise<StoredKey>
 }

@@ -3,10 +3,10 @@ import { isObject, textOf } from '../../../src/kube/api.ts'
 import { dnssec } from '../../../src/plugins/dnssec/setup.ts'
 import { ZONE_SIGNING } from '../../../src/signing/registry.ts'
 import type { ZoneKeys } from '../../../src/signing/zone-keys.ts'
+import { type ServedApi, serveApi } from '../../support/served-api.ts'
 import { FakeTimers, SetUp } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 import { wire } from '../../support/zone-names.ts'
-import { type ServedApi, serveApi } from './served-api.ts'
 
 const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
 const LEASES = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' }

@@ -62,6 +62,31 @@ t.test('keys and states are kept under names that a Secret may have', async (t) 
   await t.rejects(store.retire('Kother.+013+00001'), { message: /has no key Kother/ })
 })
 
+t.test('keys of other programs are added, with or without the private key', async (t) => {
+  const { keys } = await (async () => {
+    const stage = new Stage()
+    await stage.store().create(ZONE, EcdsaP256, FLAGS_KSK)
+    await stage.store().create(ZONE, EcdsaP256, FLAGS_ZSK)
+    return stage.store().load()
+  })()
+  const store = new Stage().store()
+  const [own, other] = [keys[0]!, keys[1]!]
+  await store.add(own, own.privateKey, { Created: 1 })
+  await store.add(other, undefined, {})
+  const { keys: added, faults } = await store.load()
+  t.strictSame(faults, [])
+  t.match(
+    added.map(({ id, privateKey, times }) => [id, privateKey !== undefined, times?.Created]),
+    [
+      [own.id, true, 1],
+      [other.id, false, undefined],
+    ],
+  )
+  await t.rejects(store.add(own, own.privateKey, {}), {
+    message: /^Secret dns\/keys has, or had, a key of k\.example\. with tag \d+; make another key$/,
+  })
+})
+
 t.test('of writes at the same time, none is lost', async (t) => {
   const stage = new Stage()
   const stores = Array.from({ length: 4 }, () => stage.store())

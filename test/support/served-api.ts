@@ -4,9 +4,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { ApiMethod } from '../../../src/kube/api.ts'
-import { MemoryApi } from '../../support/memory-api.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import type { ApiMethod } from '../../src/kube/api.ts'
+import { MemoryApi } from './memory-api.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 
 /** An API server in memory, and how to write kubeconfigs of it. */
 export interface ServedApi {
