@@ -106,7 +106,7 @@ below.ent.dn2 DNAME target
 a\\.b A 192.0.2.6
 \\032 A 192.0.2.7
 \\@ A 192.0.2.8
-\\[ A 192.0.2.9
+\\091 A 192.0.2.9
 MiXeD.CaSe MX 10 NS.Example.ORG.
 _443._tcp TLSA 3 1 1 ${'00'.repeat(32)}
 1.2.3.4.5.6.7.8 A 192.0.2.10
