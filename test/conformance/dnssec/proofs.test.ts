@@ -26,7 +26,6 @@ const DENIALS = ['nsec', 'nsec3', 'nsec3 opt-out', 'compact']
 
 async function start(t: Test, directive: Directive, corefile: string): Promise<SetUp> {
   const c = new SetUp(directive, corefile)
-  c.clock.nowMs = Date.now()
   t.teardown(() => c.stop())
   await c.start()
   return c

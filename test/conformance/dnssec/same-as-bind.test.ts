@@ -6,7 +6,7 @@ import { namesOf, ZONES } from './zones.ts'
 
 // Long: it signs each zone with BIND, and compares thousands of answers.
 
-/** With opt-out, names that are empty but for delegations without DS below them may have no NSEC3 record. */
+/** With opt-out, empty names with only delegations without DS below them may have no NSEC3 record. */
 const KEPT = 'kept.e.insecurely TXT "x"\nkept.name TXT "x"\n'
 
 /** With NSEC3, dnssec-signzone refuses names that leave no room for a label below them. */
