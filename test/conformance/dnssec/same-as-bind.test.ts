@@ -12,12 +12,12 @@ const KEPT = 'kept.e.insecurely TXT "x"\nkept.name TXT "x"\n'
 /** With NSEC3, dnssec-signzone refuses names that leave no room for a label below them. */
 const LONG_OWNER = /^\S{240,} .*\n/gm
 
-/** Zones that dnssec-signzone refuses. */
-const REFUSED: readonly string[] = ['a wildcard that delegates', 'DS without NS']
+/** The zone that dnssec-signzone refuses. */
+const REFUSED = 'DS without NS'
 
 for (const denial of ['NSEC', 'NSEC3', 'NSEC3 with opt-out'] as const) {
   for (const [name, zone] of Object.entries(ZONES)) {
-    if (REFUSED.includes(name)) continue
+    if (name === REFUSED) continue
     t.test(`${denial}: ${name}`, needs('dnssec-signzone', 'dnssec-keygen'), async (t) => {
       const comparison = await BindComparison.create(t, denial)
       const kept = zone.includes('insecurely') ? zone + KEPT : zone
