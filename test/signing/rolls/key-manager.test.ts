@@ -7,7 +7,11 @@ import { scanName } from '../../../src/dns/name/name.ts'
 import type { KeyStore } from '../../../src/signing/keys/key-store.ts'
 import { KeyManager, type KeyManagerOptions } from '../../../src/signing/rolls/key-manager.ts'
 import { DEFAULT_POLICY } from '../../../src/signing/rolls/policy.ts'
-import { type RollRequest, requestRoll } from '../../../src/signing/rolls/roll-state.ts'
+import {
+  type RollRequest,
+  requestRoll,
+  scanRollState,
+} from '../../../src/signing/rolls/roll-state.ts'
 import type { ZoneKeys } from '../../../src/signing/zone-keys.ts'
 import { recordLog } from '../../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
@@ -183,6 +187,23 @@ t.test('a server that may not change keys follows', async (t) => {
   await site.request({ kind: 'roll', role: 'csk' })
   t.not(Buffer.compare(follower.find(ZONE)!.dnskeys[0]!, dnskeys[0]!), 0)
 })
+
+t.test(
+  'a confirmation of the DS that comes early is carried out once all servers have the CDS',
+  async (t) => {
+    const site = new Site()
+    t.teardown(() => site.close())
+    const manager = await site.open({ parents: [] })
+    for (let i = 0; i < 12 && manager.find(ZONE)!.cds.length === 0; i++) await site.pass(0.5)
+    const { ds } = scanRollState([...site.store.states.values()][0]!)
+    t.equal(ds.isKnown, false)
+    const isKnown = () => scanRollState([...site.store.states.values()][0]!).ds.isKnown
+    await site.request({ kind: 'published', ids: ds.keys })
+    if (!isKnown()) t.match(manager.notes, [/as the user says at /])
+    await site.pass(0.5)
+    t.ok(isKnown())
+  },
+)
 
 t.test('keys of other providers', async (t) => {
   const site = new Site()
