@@ -71,6 +71,8 @@ export interface Touched {
   readonly names: ReadonlySet<string> | undefined
   /** Keys of names that have signatures to make again. */
   readonly due: ReadonlySet<string>
+  /** These, and those of earlier rounds since the last publication, which has the old signatures. */
+  readonly renewed: ReadonlySet<string>
 }
 
 /** Signs the unpublished content of a zone once. */
@@ -78,6 +80,7 @@ export class SigningRound {
   readonly #parts: RoundParts
   readonly #source: SignatureSource
   readonly #due: ReadonlySet<string>
+  readonly #renewed: ReadonlySet<string>
   readonly #names: ReadonlySet<string> | undefined
   /** The owners of the zone's proofs before the round. */
   #chain: ChainView = { count: 0, keyAt: () => '' }
@@ -89,10 +92,11 @@ export class SigningRound {
   /** Signed RRsets of the names of this round. */
   sets = 0
 
-  constructor(parts: RoundParts, { names, due }: Touched) {
+  constructor(parts: RoundParts, { names, due, renewed }: Touched) {
     this.#parts = parts
     this.#names = names
     this.#due = due
+    this.#renewed = renewed
     this.#source = new SignatureSource({
       keys: parts.keys,
       policy: parts.policy,
@@ -289,7 +293,7 @@ export class SigningRound {
   }
 
   #plan(view: ZoneView, plan: DenialPlan, key: string): NamePlan {
-    this.#source.isStrict = this.#due.has(key)
+    this.#source.isStrict = this.#renewed.has(key)
     return this.#parts.prepared.complete(planName(view, plan, key, this.#source))
   }
 

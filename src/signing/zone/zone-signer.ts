@@ -58,6 +58,8 @@ export class ZoneSigner {
   #noted = new Set<string>()
   #isAllNoted = true
   #due = new Set<string>()
+  /** Names whose signatures were made again since the last publication. */
+  readonly #renewed = new Set<string>()
   /** The keys changed since the last signature. */
   #hasNewKeys = false
   #wasRefused = false
@@ -166,6 +168,7 @@ export class ZoneSigner {
    * change of keys, this takes many versions.
    */
   notePublished(): void {
+    this.#renewed.clear()
     const keys = this.#signedKeys
     if (keys === undefined || keys === this.#reportedKeys || !this.#isComplete) return
     this.#reportedKeys = keys
@@ -212,7 +215,8 @@ export class ZoneSigner {
     }
     if (this.#hasNewKeys) this.#noteKeys(keys)
     const names = this.#isAllNoted ? undefined : this.#noted
-    const round = this.#newRound(keys, { names, due: this.#due })
+    for (const key of this.#due) this.#renewed.add(key)
+    const round = this.#newRound(keys, { names, due: this.#due, renewed: this.#renewed })
     this.#noted = new Set()
     this.#isAllNoted = false
     this.#hasNewKeys = false
@@ -299,7 +303,10 @@ export class ZoneSigner {
   #prepare(names: readonly string[], keys: ZoneKeys): Promise<void> {
     const view = this.#published()
     if (view === undefined) return Promise.resolve()
-    return this.#newRound(keys, { names: new Set(), due: new Set() }).prepare(names, view)
+    return this.#newRound(keys, { names: new Set(), due: new Set(), renewed: new Set() }).prepare(
+      names,
+      view,
+    )
   }
 
   #onScanned({ isCurrent, expiresSeconds }: ScanResult, keys: ZoneKeys): void {

@@ -8,7 +8,7 @@ import type { TierOutcome } from '../../../src/steering/tiers.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
 import { until } from '../../support/until.ts'
 import { wire } from '../../support/zone-text.ts'
-import { KEYS, linesOf, MADE, newKey, SigningStage, ZSK } from './signing-stage.ts'
+import { KEYS, KSK, linesOf, MADE, newKey, SigningStage, ZSK } from './signing-stage.ts'
 
 const DAY_MS = 86_400_000
 const A = (...last: number[]) => last.map((octet) => Uint8Array.from([192, 0, 2, octet]))
@@ -136,6 +136,28 @@ t.test('after a change of keys, signatures are replaced in steps', async (t) => 
   }, 'signatures of both keys')
   const signed = rrsigs(stage).filter((one) => coveredType(one) === RRType.A)
   t.equal(signed.length, 1200, 'two signatures of each RRset')
+})
+
+t.test('signatures made again are kept if it signs twice before it publishes', async (t) => {
+  const stage = await stageOf(10)
+  stage.signsTwice = true
+  const next = await newKey(FLAGS_ZSK)
+  const versions: number[] = []
+  stage.signer.onDue(() => {
+    if (versions.length < 20) void stage.publish().then(() => versions.push(stage.serial))
+  })
+  const keys = { ...KEYS, dnskeys: [...KEYS.dnskeys, next.dnskey] }
+  stage.keys.change(keys)
+  await stage.timers.advance(1000)
+  stage.keys.change({ ...keys, zoneSigners: [next] })
+  for (let i = 0; i < 10; i++) await stage.timers.advance(20_000)
+  t.ok(rrsigs(stage).every((one) => [KSK.tag, next.tag].includes(tagOf(one))))
+  t.equal(stage.keys.published.at(-1)?.zoneSigners[0], next)
+  stage.clock.pass(8 * DAY_MS)
+  for (let i = 0; i < 10; i++) await stage.timers.advance(3_600_000)
+  stage.clock.pass(2 * DAY_MS)
+  for (let i = 0; i < 10; i++) await stage.timers.advance(3_600_000)
+  t.ok(versions.length < 10, `${versions.length} versions`)
 })
 
 t.test('if a key that signed is removed at once, all is signed at once', async (t) => {

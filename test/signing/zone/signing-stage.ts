@@ -90,6 +90,8 @@ export class SigningStage {
   /** Calls of the maker of many signatures. */
   batches = 0
   serial = 0
+  /** It signs before it raises the serial too. */
+  signsTwice = false
 
   constructor(policy: Partial<SigningPolicy> = {}, image = new ZoneImage()) {
     this.image = image
@@ -137,10 +139,15 @@ export class SigningStage {
 
   /** Puts the SOA with the next serial, signs and publishes. */
   async publish({ minimum = 60, ttlSeconds = 3600 } = {}): Promise<void> {
+    if (this.signsTwice) await this.#sign()
     this.put('example.', RRType.SOA, [soaOf(++this.serial, minimum)], ttlSeconds)
-    for (let work = this.signer.sign(); work !== undefined; work = this.signer.sign()) await work
+    await this.#sign()
     this.image.publish()
     this.signer.notePublished()
+  }
+
+  async #sign(): Promise<void> {
+    for (let work = this.signer.sign(); work !== undefined; work = this.signer.sign()) await work
   }
 
   contents(): OwnedRRset[] {
