@@ -18,7 +18,7 @@ export async function readZoneState(
   { store, nowSeconds }: { readonly store: KeyStore; readonly nowSeconds: number },
 ): Promise<StoredRolls> {
   const text = await store.readState(zone)
-  if (text === undefined) return { rolls: undefined, next: undefined, requests: [] }
+  if (text === undefined) return { rolls: undefined, next: undefined, nowSeconds, requests: [] }
   const state = scanRollState(text)
   // Only the server knows the lifetimes of the policy. All other waits are in the state.
   const never = Number.POSITIVE_INFINITY
@@ -27,5 +27,5 @@ export async function readZoneState(
   const usable = keys.filter((key) => equalNames(key.zone, zone) && key.privateKey !== undefined)
   const done = { state, steps: [], create: [], retire: [] }
   const next = nextStep({ usable, policy, nowSeconds }, done)
-  return { rolls: state, next, requests: state.requests.map(printRequest) }
+  return { rolls: state, next, nowSeconds, requests: state.requests.map(printRequest) }
 }

@@ -7,21 +7,24 @@ import { isKeySigning } from '../keys/public-text.ts'
 import type { NextStep } from './next-step.ts'
 import type { KeyRole } from './policy.ts'
 import type { RollState } from './roll-state.ts'
-import { phaseOf } from './timeline.ts'
+import { expire, mapTimelines, phaseOf } from './timeline.ts'
 
 /** The rolls of a zone. */
 export interface ZoneRollsState {
   /** Undefined = no server has signed the zone with these keys yet. */
   readonly rolls: RollState | undefined
   readonly next: NextStep | undefined
+  readonly nowSeconds: number
 }
 
 /** Says what a server does with a key. `keys`: of all zones. */
 export function describeKey(
   key: StoredKey,
   keys: readonly StoredKey[],
-  { rolls, next }: ZoneRollsState,
+  { rolls: stored, next, nowSeconds }: ZoneRollsState,
 ): KeyReport {
+  // The server rewrites the state only with its next step.
+  const rolls = stored && mapTimelines(stored, (one) => expire(one, nowSeconds))
   const { id, zone, algorithm, tag } = key
   const used = rolls?.keys.find((one) => one.id === id)
   const role = used?.role ?? roleOf(key, keys)

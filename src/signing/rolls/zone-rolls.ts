@@ -104,7 +104,7 @@ export class ZoneRolls {
   /** The keys of the zone, and what becomes of them. */
   get reports(): readonly KeyReport[] {
     const keys = [...this.#stored.values()]
-    const state = { rolls: this.#state, next: this.next }
+    const state = { rolls: this.#state, next: this.next, nowSeconds: this.#now() }
     return keys.map((key) => describeKey(key, keys, state))
   }
 
