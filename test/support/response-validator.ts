@@ -1,5 +1,6 @@
 import { keyTag } from '../../src/dns/dnssec/key-tag.ts'
 import {
+  algorithmOf,
   coveredType,
   expirationOf,
   inceptionOf,
@@ -8,6 +9,7 @@ import {
 } from '../../src/dns/dnssec/rrsig.ts'
 import { Rcode } from '../../src/dns/iana/rcodes.ts'
 import { printType, RRType } from '../../src/dns/iana/types.ts'
+import type { Message, ResourceRecord } from '../../src/dns/message/message.ts'
 import type { Response } from '../../src/dns/message/response.ts'
 import { Section } from '../../src/dns/message/section.ts'
 import {
@@ -30,6 +32,13 @@ interface ValidatedZone {
   readonly dnskeys: readonly Uint8Array[]
   /** Since the Unix epoch. */
   readonly nowSeconds: number
+  /** True: keys of the zone roll, so there may be signatures by keys that are not published. */
+  readonly isRolling?: boolean
+}
+
+interface ValidatedQuestion {
+  readonly name: Uint8Array
+  readonly type: number
 }
 
 interface AnsweredSet {
@@ -44,10 +53,30 @@ interface AnsweredSet {
 /** Returns why a validator rejects a response to a query with DO; empty = it accepts it. */
 export function faultsOf(
   response: Response,
-  question: { readonly name: Uint8Array; readonly type: number },
-  { apex, dnskeys, nowSeconds }: ValidatedZone,
+  question: ValidatedQuestion,
+  zone: ValidatedZone,
 ): string[] {
-  const sets = setsOf(response)
+  return faultsOfSets(setsOf(recordsOf(response)), response.rcode, question, zone)
+}
+
+/** The same for a message. */
+export function faultsOfMessage(message: Message, zone: ValidatedZone): string[] {
+  const { answer, authority, additional, question, rcode } = message
+  if (question === undefined) return ['the reply has no question']
+  const sections = [answer, authority, additional] as const
+  const records = sections.flatMap((all, section) =>
+    all.map((record) => ({ ...record, section: section as Section })),
+  )
+  return faultsOfSets(setsOf(records), rcode, question, zone)
+}
+
+function faultsOfSets(
+  sets: readonly AnsweredSet[],
+  rcode: number,
+  question: ValidatedQuestion,
+  zone: ValidatedZone,
+): string[] {
+  const { apex } = zone
   const end = endOfChain(sets, question)
   const cut = sets.find(({ section, owner, type }) => {
     return section === Section.Authority && type === RRType.NS && !equalNames(owner, apex)
@@ -63,12 +92,12 @@ export function faultsOf(
       if (isGlue && !isUnsigned) faults.push(`${what(set)} is signed, but of the zone below`)
       continue
     }
-    faults.push(...faultsOfSet(set, dnskeys, nowSeconds))
+    faults.push(...faultsOfSet(set, zone))
     const encloser = encloserOfExpansion(set)
     if (encloser !== undefined) faults.push(proofs.expansion(set.owner, encloser))
   }
   if (cut !== undefined) faults.push(...faultsOfReferral(cut, end, sets, proofs))
-  else faults.push(...faultsOfEnd(response.rcode, end, sets, { question, apex, proofs }))
+  else faults.push(...faultsOfEnd(rcode, end, sets, { question, apex, proofs }))
   return faults.filter((fault) => fault !== '')
 }
 
@@ -129,7 +158,7 @@ function faultsOfReferral(
 }
 
 interface Asked {
-  readonly question: { readonly name: Uint8Array; readonly type: number }
+  readonly question: ValidatedQuestion
   readonly apex: Uint8Array
   readonly proofs: DenialProofs
 }
@@ -162,22 +191,33 @@ function faultsOfEnd(
   return fault === '' ? faults : [...faults, `${printName(end)} ${printType(qtype)}: ${fault}`]
 }
 
-function setsOf(response: Response): AnsweredSet[] {
+type SectionRecord = Pick<ResourceRecord, 'owner' | 'type' | 'ttlSeconds' | 'rdata'> & {
+  readonly section: Section
+}
+
+function recordsOf(response: Response): SectionRecord[] {
+  return Array.from({ length: response.count }, (_, i) => {
+    const at = response.rdataOffset[i]!
+    return {
+      section: response.section[i] as Section,
+      owner: nameAt(response.ownerBytes[i]!, response.ownerOffset[i]!),
+      type: response.type[i]!,
+      ttlSeconds: response.ttlSeconds[i]!,
+      rdata: response.rdataBytes[i]!.slice(at, at + response.rdataOctets[i]!),
+    }
+  })
+}
+
+function setsOf(records: readonly SectionRecord[]): AnsweredSet[] {
   const sets = new Map<string, AnsweredSet>()
   const signatures: { key: string; rdata: Uint8Array }[] = []
-  for (let i = 0; i < response.count; i++) {
-    const section = response.section[i] as Section
-    const owner = nameAt(response.ownerBytes[i]!, response.ownerOffset[i]!)
-    const at = response.rdataOffset[i]!
-    const rdata = response.rdataBytes[i]!.slice(at, at + response.rdataOctets[i]!)
-    const type = response.type[i]!
+  for (const { section, owner, type, ttlSeconds, rdata } of records) {
     const covered = type === RRType.RRSIG ? coveredType(rdata) : type
     const key = `${section} ${covered} ${nameKey(owner)}`
     if (type === RRType.RRSIG) {
       signatures.push({ key, rdata })
       continue
     }
-    const ttlSeconds = response.ttlSeconds[i]!
     const empty: AnsweredSet = { section, owner, type, ttlSeconds, rdata: [], signatures: [] }
     const set = sets.get(key) ?? empty
     set.rdata.push(rdata)
@@ -194,20 +234,25 @@ function nameAt(bytes: Uint8Array, offset: number): Uint8Array {
 }
 
 /** All signatures must be valid, and not one of them only: others are superfluous. */
-function faultsOfSet(
-  set: AnsweredSet,
-  dnskeys: readonly Uint8Array[],
-  nowSeconds: number,
-): string[] {
+function faultsOfSet(set: AnsweredSet, zone: ValidatedZone): string[] {
+  const { dnskeys, nowSeconds, isRolling = false } = zone
   const text = what(set)
   if (set.signatures.length === 0) return [`${text} has no signature`]
-  return set.signatures.flatMap((rrsig) => {
+  const faults: string[] = []
+  const algorithms = new Set(dnskeys.map((dnskey) => dnskey[3]!))
+  for (const rrsig of set.signatures) {
     const key = dnskeys.find((dnskey) => keyTag(dnskey) === tagOf(rrsig))
     const isTimely = inceptionOf(rrsig) <= nowSeconds && nowSeconds < expirationOf(rrsig)
-    if (!isTimely) return [`the signature of ${text} is not valid now`]
-    if (key === undefined) return [`${text} is signed by a key that is not published`]
-    return isRight(set, rrsig, key) ? [] : [`${text} has a wrong signature`]
-  })
+    if (!isTimely) faults.push(`the signature of ${text} is not valid now`)
+    else if (key !== undefined && isRight(set, rrsig, key)) algorithms.delete(algorithmOf(rrsig))
+    else if (key !== undefined) faults.push(`${text} has a wrong signature`)
+    else if (!isRolling) faults.push(`${text} is signed by a key that is not published`)
+  }
+  // RFC 4035 section 2.2.
+  for (const algorithm of algorithms) {
+    faults.push(`${text} has no valid signature of algorithm ${algorithm}`)
+  }
+  return faults
 }
 
 function what({ owner, type }: AnsweredSet): string {
