@@ -24,8 +24,12 @@ t.test('keys in a Secret', async (t) => {
   const [, row = ''] = (await keys('list', '-keys', folder, '-o', 'wide')).printed
   const id = row.trim().split(/\s+/).at(-1)!
   const added = await keys('import', 'example.net', join(folder, `${id}.private`), ...place)
-  t.match(added, { code: 0, printed: [/^ZONE/, /^example\.net\. .* unused/] })
-  t.match((await keys('list', ...place)).printed, [/^ZONE/, /^example\.net\./, /^example\.org\./])
+  t.match(added, { code: 0, printed: [/^KEYS OF/, /^example\.net\. .* unused/] })
+  t.match((await keys('list', ...place)).printed, [
+    /^KEYS OF/,
+    /^example\.net\./,
+    /^example\.org\./,
+  ])
   const retired = await keys('retire', 'example.net', id, ...place)
   t.strictSame(retired.printed, [`${id} is retired`])
   t.equal((await keys('list', ...place)).printed.length, 2)
