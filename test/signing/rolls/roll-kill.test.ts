@@ -16,7 +16,7 @@ const SERVER = fileURLToPath(new URL('killed-server.ts', import.meta.url))
 const HOOKS = new URL('../../support/test-process.mjs', import.meta.url)
 
 /** Writes from one kill to the next: a prime, so that each kind of write is hit. */
-const STEP = 7
+const STEP = 13
 
 /** Lets a server run until that hour, and kills it at one write after the other. Returns how often it was killed. */
 function run(directory: string, hour: number, firstWrite: number): number {
@@ -35,10 +35,10 @@ t.test('a server that is killed at any write loses no roll, and does none twice'
     const directory = temporaryDirectory(t)
     const keys = join(directory, 'keys')
     const store = new KeyDirectory({ path: keys, clock: systemClock, timers: systemTimers })
-    let kills = run(directory, 24, firstWrite)
+    let kills = run(directory, 48, firstWrite)
     const [first] = (await store.load()).keys
     await store.editState(ZONE, (text) => requestRoll(text, { kind: 'roll', role: 'csk' }))
-    kills += run(directory, 110, firstWrite)
+    kills += run(directory, 134, firstWrite)
     t.ok(kills >= 5, `${kills} kills`)
 
     const { keys: stored, faults } = await store.load()
