@@ -1,0 +1,98 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { UdpClient } from '../support/client.ts'
+import { freePort, startProgram } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { until } from '../support/until.ts'
+
+/** A signed zone and what is below it, as a resolver finds them. */
+interface Delegated {
+  /** Zone to the ports of its servers, on 127.0.0.1. Zones are without the final dot. */
+  readonly zones: Readonly<Record<string, readonly number[]>>
+  /** The DNSKEY record that is trusted, owner first. */
+  readonly key: string
+}
+
+export interface RunningResolver {
+  readonly name: string
+  readonly port: number
+  output(): string
+}
+
+/** Starts Unbound, which validates and passes on the subnets of clients. */
+export async function startUnboundResolver(t: Test, options: Delegated): Promise<RunningResolver> {
+  const port = await freePort()
+  const directory = temporaryDirectory(t)
+  const stubs = Object.entries(options.zones).map(([zone, ports]) => {
+    const addresses = ports.map((one) => `  stub-addr: 127.0.0.1@${one}\n`).join('')
+    return `stub-zone:\n  name: "${zone}"\n${addresses}`
+  })
+  const conf = `server:
+  interface: 127.0.0.1@${port}
+  username: ""
+  chroot: ""
+  directory: "${directory}"
+  pidfile: ""
+  use-syslog: no
+  do-daemonize: no
+  do-not-query-localhost: no
+  num-threads: 1
+  module-config: "subnetcache validator iterator"
+  send-client-subnet: 127.0.0.1
+  max-client-subnet-ipv4: 32
+  trust-anchor: "${options.key}"
+  harden-algo-downgrade: yes
+  aggressive-nsec: no
+  prefetch: no
+  cache-max-negative-ttl: 5
+  val-log-level: 2
+  ede: yes
+  verbosity: 1
+remote-control:
+  control-enable: no
+${stubs.join('')}`
+  writeFileSync(join(directory, 'conf'), conf)
+  const program = startProgram(t, ['unbound', '-d', '-c', join(directory, 'conf')])
+  return isUp({ name: 'Unbound', port, output: program.output })
+}
+
+/** Starts BIND as a resolver that validates. */
+export async function startNamedResolver(t: Test, options: Delegated): Promise<RunningResolver> {
+  const port = await freePort()
+  const directory = temporaryDirectory(t)
+  const zones = Object.entries(options.zones).map(([zone, ports]) => {
+    const addresses = ports.map((one) => `127.0.0.1 port ${one};`).join(' ')
+    return `zone "${zone}" { type forward; forward only; forwarders { ${addresses} }; };\n`
+  })
+  const [owner, , , , flags, protocol, algorithm, ...key] = options.key.split(' ')
+  const conf = `
+options {
+  directory "${directory}"; pid-file "${directory}/pid"; session-keyfile "${directory}/session";
+  listen-on port ${port} { 127.0.0.1; }; listen-on-v6 { none; };
+  recursion yes; dnssec-validation yes; empty-zones-enable no; synth-from-dnssec no; prefetch 0;
+  max-ncache-ttl 5; servfail-ttl 0; stale-answer-enable no; qname-minimization off; notify no;
+};
+controls { };
+trust-anchors { ${owner} static-key ${flags} ${protocol} ${algorithm} "${key.join('')}"; };
+${zones.join('')}`
+  writeFileSync(join(directory, 'conf'), conf)
+  const program = startProgram(t, ['named', '-g', '-n', '1', '-c', 'conf'], { directory })
+  return isUp({ name: 'BIND', port, output: program.output })
+}
+
+async function isUp(resolver: RunningResolver): Promise<RunningResolver> {
+  const client = await UdpClient.connect(resolver.port)
+  const question = { name: 'localhost', type: 'A' }
+  try {
+    await until(
+      async () => (await client.ask(question, 1, 500).catch(() => undefined)) !== undefined,
+      `${resolver.name} to answer`,
+    )
+  } catch (error) {
+    throw new Error(`${error}; it printed:\n${resolver.output()}`)
+  } finally {
+    client.close()
+  }
+  return resolver
+}

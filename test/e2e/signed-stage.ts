@@ -1,0 +1,323 @@
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { printRcode, printType, Rcode } from '../../src/dns/iana/index.ts'
+import { HeaderFlag } from '../../src/dns/message/header.ts'
+import { parseMessage } from '../../src/dns/message/parse-message.ts'
+import { printName } from '../../src/dns/name/name.ts'
+import { UdpClient } from '../support/client.ts'
+import { putFile, type RunningServer, runSextant, startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { until } from '../support/until.ts'
+import { CachedKeys } from './cached-keys.ts'
+import { Delv } from './delv.ts'
+import { type RunningResolver, startNamedResolver, startUnboundResolver } from './resolvers.ts'
+import { makeSettledKeys } from './settled-keys.ts'
+import { SignedParent } from './signed-parent.ts'
+import { CLIENT_NETWORKS, SteeredRecords } from './steered-records.ts'
+
+const PARENT = 'example'
+/** How many questions each client has in flight. */
+const WINDOW = 4
+/** How often the parent looks for CDS. */
+const FOLLOW_MS = 500
+
+interface Zone {
+  readonly zone: string
+  /** Lines of `dnssec` and of its policy. */
+  readonly lines: string
+  readonly policy: string
+  readonly rolls: readonly (readonly string[])[]
+}
+
+const ZONES: readonly Zone[] = [
+  {
+    zone: 'a.example',
+    lines: 'split',
+    policy: '',
+    rolls: [['--zsk'], ['--ksk']],
+  },
+  { zone: 'b.example', lines: 'denial nsec3', policy: '', rolls: [['--csk']] },
+  {
+    zone: 'c.example',
+    lines: '',
+    // Signatures are refreshed all the time.
+    policy: 'signatures-validity 240\n signatures-refresh 120\n signatures-jitter 60',
+    rolls: [['--algorithm', 'ED25519']],
+  },
+]
+
+/** The delays are those of two servers on one busy machine. */
+const POLICY = `dnskey-ttl 1
+ zone-propagation-delay 5
+ parent-propagation-delay 1
+ parent-ds-ttl 1
+ publish-safety 1
+ retire-safety 1`
+
+function corefile(keys: string): string {
+  const blocks = ZONES.map(
+    ({ zone, lines, policy }, i) => `${zone}:{PORT} {
+ bind 127.0.0.1
+ errors
+ multisocket 1
+ geoip {
+  edns-subnet
+  ${Object.entries(CLIENT_NETWORKS)
+    .filter(([code]) => code !== 'none')
+    .map(([code, network]) => `net ${network} ${code}`)
+    .join('\n  ')}
+ }
+ dnssec {
+  keys ${keys}
+  policy of-${zone} {
+   ${POLICY}
+   ${policy}
+  }
+  ${lines}
+ }
+ kuadrant {
+  manifests zones
+  nameserver ns1.${zone} 127.0.0.1
+  snapshot ${zone}.snapshot 1s
+  ${i === 0 ? 'drain drains\n  shift shifts' : ''}
+ }
+}
+`,
+  )
+  return blocks.join('')
+}
+
+/** The servers, the resolvers, and what is counted. */
+export class Stage {
+  readonly #t: Test
+  readonly #keys: string
+  readonly #servers: RunningServer[]
+  readonly #parent: SignedParent
+  readonly #records: readonly SteeredRecords[]
+  readonly #checks: readonly CachedKeys[]
+  readonly #faults: string[] = []
+  readonly #counts = new Map<string, number>()
+  #resolvers: readonly RunningResolver[] = []
+  #firstTags: readonly (readonly number[])[] = []
+  #disturbances = 0
+  #isStopped = false
+
+  private constructor(t: Test, keys: string, servers: RunningServer[], parent: SignedParent) {
+    this.#t = t
+    this.#keys = keys
+    this.#servers = servers
+    this.#parent = parent
+    this.#records = recordsOfZones()
+    const ports = servers.map(({ port }) => port)
+    this.#checks = ZONES.map(({ zone }) => new CachedKeys({ zone, ports, parentPort: parent.port }))
+  }
+
+  /** Starts all, and waits until the delegations are signed. */
+  static async start(t: Test): Promise<Stage> {
+    const keys = join(temporaryDirectory(t), 'keys')
+    const made = await Promise.all(
+      ZONES.map(({ zone, lines }) => makeSettledKeys(keys, zone, lines === 'split')),
+    )
+    const files = {
+      ...Object.assign({}, ...recordsOfZones().map((one) => one.files())),
+      drains: '',
+    }
+    const servers: RunningServer[] = []
+    for (let i = 0; i < 2; i++) {
+      servers.push(await startServer(t, { corefile: corefile(keys), files }))
+    }
+    const names = ZONES.map(({ zone }) => zone)
+    const children = Object.fromEntries(names.map((zone, i) => [zone, made[i]!.ds]))
+    const parent = await SignedParent.start(t, PARENT, children, servers[0]!.port)
+    const stage = new Stage(t, keys, servers, parent)
+    stage.#firstTags = made.map(({ tags }) => tags)
+    for (const check of stage.#checks) void check.watch()
+    void stage.#followCds()
+    await until(
+      () => stage.#checks.every(({ dsTags, tags }) => dsTags.length * tags.length > 0),
+      'the keys',
+    )
+    const ports = servers.map(({ port }) => port)
+    const zones = Object.fromEntries(names.map((zone) => [zone, ports]))
+    const delegated = { key: parent.key, zones: { [PARENT]: [parent.port], ...zones } }
+    stage.#resolvers = [
+      await startUnboundResolver(t, delegated),
+      await startNamedResolver(t, delegated),
+    ]
+    return stage
+  }
+
+  /** Answers so far. */
+  get count(): number {
+    return [...this.#counts.values()].reduce((sum, count) => sum + count, 0)
+  }
+
+  /** True if no cache has a key of the start. */
+  get areRolled(): boolean {
+    return this.#checks.every(({ tags, dsTags }, i) => {
+      const old = this.#firstTags[i]!
+      return tags.length > 0 && ![...tags, ...dsTags].some((tag) => old.includes(tag))
+    })
+  }
+
+  describeKeys(): string {
+    return this.#checks
+      .map(({ tags, dsTags }, i) => `${this.#firstTags[i]}: DNSKEY ${tags}, DS ${dsTags}`)
+      .join('; ')
+  }
+
+  async rollKeys(): Promise<void> {
+    for (const { zone, rolls } of ZONES) {
+      for (const roll of rolls) await this.#runKeys(['roll', zone, ...roll])
+    }
+  }
+
+  edit(): void {
+    for (const records of this.#records) {
+      const [path, text] = records.edit()
+      for (const { directory } of this.#servers) putFile(directory, path, text)
+    }
+  }
+
+  drain(isDrained: boolean): void {
+    const text = isDrained ? 'id:eu2 by=test\nid:w2 by=test\nid:a by=test\n' : ''
+    for (const { directory } of this.#servers) putFile(directory, 'drains', text)
+  }
+
+  /** A server reloads, is taken over, or restarts. */
+  async disturb(): Promise<void> {
+    const kind = this.#disturbances++
+    const index = Math.floor(kind / 3) % 2
+    const server = this.#servers[index]!
+    if (kind % 3 === 0) {
+      const reloads = (): number => server.output().split('Reloading complete').length
+      const before = reloads()
+      server.process.kill('SIGUSR1')
+      await until(() => reloads() > before, 'the reload', 120_000)
+      return
+    }
+    const text = corefile(this.#keys)
+    if (kind % 3 === 1) {
+      const options = { corefile: text, beside: server, args: ['-takeover'] }
+      this.#servers[index] = await startServer(this.#t, options)
+      server.process.kill('SIGTERM')
+      await server.exited()
+      return
+    }
+    // With drains that began after it, a snapshot would not be used.
+    this.drain(false)
+    server.process.kill(index === 0 ? 'SIGTERM' : 'SIGKILL')
+    await server.exited()
+    this.#servers[index] = await startServer(this.#t, { corefile: text, beside: server })
+  }
+
+  /** Asks until `stop`. */
+  async askAll(): Promise<void> {
+    const loops: Promise<void>[] = [this.#runDelv()]
+    for (const resolver of this.#resolvers) {
+      const client = await UdpClient.connect(resolver.port)
+      for (let i = 0; i < WINDOW; i++) loops.push(this.#askResolver(resolver.name, client, i))
+    }
+    for (const { port } of this.#servers) {
+      const client = await UdpClient.connect(port)
+      for (let i = 0; i < WINDOW; i++) loops.push(this.#askServer(client, i))
+    }
+    await Promise.all(loops)
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    for (const check of this.#checks) check.stop()
+  }
+
+  /** `answers`: how many are the least. */
+  report(answers: number): void {
+    const t = this.#t
+    for (const [who, count] of this.#counts) t.comment(`${who}: ${count} answers`)
+    const faults = [...this.#faults, ...this.#checks.flatMap((check) => check.faults)]
+    t.equal(faults.length, 0, faults.slice(0, 30).join('\n'))
+    t.ok(this.count >= answers, `${this.count} answers`)
+    for (const resolver of this.#resolvers) t.ok(this.#counts.get(resolver.name)! > 100)
+    for (const server of this.#servers) t.notMatch(server.output(), /\[ERROR\]/)
+  }
+
+  async #runKeys(args: readonly string[]): Promise<void> {
+    const { directory } = this.#servers[0]!
+    const { code, stdout, stderr } = await runSextant(directory, [
+      ...['keys', ...args, '-keys', this.#keys],
+    ])
+    if (code !== 0) throw new Error(`keys ${args.join(' ')}: ${stdout}${stderr}`)
+  }
+
+  /** The parent follows the CDS, and its operator says so. */
+  async #followCds(): Promise<void> {
+    while (!this.#isStopped) {
+      const ports = this.#servers.map(({ port }) => port)
+      for (const { zone } of ZONES) {
+        if (!(await this.#parent.follow(zone, ports))) continue
+        await this.#runKeys(['ds', zone, '--published'])
+      }
+      await delay(FOLLOW_MS)
+    }
+  }
+
+  #ask(client: UdpClient, i: number): { zone: number; reply: Promise<Buffer> } {
+    const turn = this.count + i
+    const zone = turn % ZONES.length
+    const networks = Object.values(CLIENT_NETWORKS)
+    const subnet = networks[Math.floor(turn / ZONES.length) % networks.length]!
+    const question = { ...this.#records[zone]!.question(), subnet, dnssecOk: true }
+    return { zone, reply: client.ask(question) }
+  }
+
+  async #askResolver(name: string, client: UdpClient, i: number): Promise<void> {
+    while (!this.#isStopped) {
+      const reply = parseMessage(await this.#ask(client, i).reply)!
+      this.#note(name)
+      if ((reply.flags & HeaderFlag.TC) !== 0) continue
+      const isAnswered = reply.rcode === Rcode.NOERROR || reply.rcode === Rcode.NXDOMAIN
+      if (isAnswered && (reply.flags & HeaderFlag.AD) !== 0) continue
+      const { question, edns } = reply
+      const what = `${printName(question!.name)} ${printType(question!.type)}`
+      const errors = edns?.options
+        .filter(({ code }) => code === 15)
+        .map(({ data }) => printError(data))
+      const got = `${printRcode(reply.rcode)}, flags ${reply.flags.toString(16)} ${errors}`
+      this.#faults.push(`${new Date().toISOString()} ${name}: ${what}: ${got}`)
+    }
+  }
+
+  async #askServer(client: UdpClient, i: number): Promise<void> {
+    while (!this.#isStopped) {
+      const { zone, reply } = this.#ask(client, i)
+      this.#checks[zone]!.check(await reply)
+      this.#note('in this process')
+    }
+  }
+
+  async #runDelv(): Promise<void> {
+    const [{ port }] = this.#resolvers as [RunningResolver, RunningResolver]
+    const delv = new Delv(port, temporaryDirectory(this.#t), this.#parent.key)
+    while (!this.#isStopped) {
+      const zone = this.count % ZONES.length
+      const { name, type } = this.#records[zone]!.question()
+      await delv.expect(this.#t, `${name} ${type}`, 'NOERROR', true)
+      this.#note('delv')
+    }
+  }
+
+  #note(who: string): void {
+    this.#counts.set(who, (this.#counts.get(who) ?? 0) + 1)
+  }
+}
+
+function recordsOfZones(): SteeredRecords[] {
+  return ZONES.map(({ zone }, i) => new SteeredRecords(zone, i + 1))
+}
+
+/** Of an extended error (RFC 8914). */
+function printError(data: Uint8Array): string {
+  const bytes = Buffer.from(data)
+  return `EDE ${bytes.readUInt16BE(0)} ${bytes.toString('latin1', 2)}`
+}
