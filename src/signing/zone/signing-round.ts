@@ -221,17 +221,27 @@ export class SigningRound {
   *#planWhole(view: ZoneView, ttlSeconds: number): Generator<void, DenialPlan> {
     let count = 0
     for (const node of view.nodes()) {
-      if (view.bodyOf(node) !== 0) this.#clear(view, keyOwner(view.keyOf(node), view.apex))
+      if (view.bodyOf(node) !== 0) this.#clearUnplanned(view, view.keyOf(node))
       if (++count % FEW_NAMES === 0) yield
     }
     return yield* planAll(this.#view(), this.#parts.policy, ttlSeconds)
   }
 
-  /** Removes a name that its source has removed, so that the name above does not seem to have names below it. */
-  #clear(view: ZoneView, owner: Uint8Array): void {
+  /** Clears a name that the plan, which is made later, will not have. */
+  #clearUnplanned(view: ZoneView, key: string): void {
+    const owner = keyOwner(key, view.apex)
+    if (this.#clear(view, owner) && isInChain(this.#chain, key)) this.#moved.push(owner)
+  }
+
+  /**
+   * Removes a name that its source has removed, so that the name above does not seem to have names below it. Returns
+   * false if the source has it.
+   */
+  #clear(view: ZoneView, owner: Uint8Array): boolean {
     const body = view.find(owner)
-    if (!isLeftover(view, body)) return
+    if (!isLeftover(view, body)) return false
     for (const { type } of view.sets(body)) this.#put(owner, type, undefined)
+    return true
   }
 
   #process(plan: DenialPlan): Promise<void> | undefined {
