@@ -135,8 +135,8 @@ export class CachedKeys {
     const nowSeconds = Date.now() / 1000
     const zone = { apex: this.#apex, dnskeys, nowSeconds, isRolling: true }
     const { question } = message
-    // Its own signatures are those of keys with a DS.
-    if (question?.type === RRType.DNSKEY) return
+    // Keys with a DS sign them, which may not have all algorithms yet (RFC 6840 section 5.11).
+    if (question?.type === RRType.DNSKEY || question?.type === RRType.CDS) return
     const found = faultsOfMessage(message, zone)
     if (found.length === 0) return
     const what = question === undefined ? '' : `${printName(question.name)} ${question.type}`
