@@ -113,7 +113,7 @@ t.test('the shell of the console', needs('chromium'), async (t) => {
     const url = await openSite(t, { hosts: [PLAIN_HOST] })
     const text = /This connection has no TLS/
     const local = await open(t, `${url}${OVERVIEW}`)
-    await local.page.getByRole('table', { name: 'Zones' }).waitFor()
+    await local.page.getByRole('table', { name: 'Zones', exact: true }).waitFor()
     t.equal(await local.page.getByText(text).count(), 0)
     const plain = url.replace('127.0.0.1', PLAIN_HOST)
     const { page } = await open(t, plain, { expected: /Cross-Origin-Opener-Policy/ })
@@ -123,7 +123,7 @@ t.test('the shell of the console', needs('chromium'), async (t) => {
   await t.test('without JavaScript the page is plain', async (t) => {
     const url = await openSite(t, {})
     const { page } = await open(t, url, { javaScriptEnabled: false })
-    await page.getByRole('table', { name: 'Zones' }).waitFor()
+    await page.getByRole('table', { name: 'Zones', exact: true }).waitFor()
     t.match(page.url(), /\/console\/plain$/)
     for (const text of ['192.0.2.53:53', 'www.example.org. A', 'unknown geo code "XX"']) {
       t.ok(await page.getByText(text).first().isVisible(), text)
