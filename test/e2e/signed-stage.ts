@@ -215,15 +215,19 @@ export class Stage {
   /** Asks until `stop`. */
   async askAll(): Promise<void> {
     const loops: Promise<void>[] = [this.#runDelv()]
-    for (const resolver of this.#resolvers) {
-      const client = await UdpClient.connect(resolver.port)
-      for (let i = 0; i < WINDOW; i++) loops.push(this.#askResolver(resolver.name, client, i))
+    const clients: UdpClient[] = []
+    for (const { name, port } of this.#resolvers) {
+      const client = await UdpClient.connect(port)
+      clients.push(client)
+      for (let i = 0; i < WINDOW; i++) loops.push(this.#askResolver(name, client, i))
     }
     for (const { port } of this.#servers) {
       const client = await UdpClient.connect(port)
+      clients.push(client)
       for (let i = 0; i < WINDOW; i++) loops.push(this.#askServer(client, i))
     }
     await Promise.all(loops)
+    for (const client of clients) client.close()
   }
 
   stop(): void {
