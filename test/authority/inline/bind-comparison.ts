@@ -9,6 +9,7 @@ import { FixedSigning } from '../../support/fixed-signing.ts'
 import { putFile } from '../../support/server.ts'
 import { SetUp } from '../../support/setup.ts'
 import { type SigningOptions, signZone } from '../../support/signed-zone.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { type Shown, show, transaction } from '../../support/transaction.ts'
 
 const ZONE = 'example.org'
@@ -90,7 +91,7 @@ export class BindComparison {
 
   private constructor(t: Test, signing: FixedSigning, nsec3: SigningOptions['nsec3']) {
     this.#t = t
-    this.#directory = t.testdir({})
+    this.#directory = temporaryDirectory(t)
     this.#signing = signing
     this.#nsec3 = nsec3
   }

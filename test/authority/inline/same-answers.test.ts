@@ -89,7 +89,7 @@ for (const denial of Object.keys(ZONES) as (keyof typeof ZONES)[]) {
         const text = zoneText(entries)
         await comparison.compare(text, names(text))
       })
-      await fc.assert(property, { numRuns: runs(ZONES[denial]) })
+      await fc.assert(property, { numRuns: runs(ZONES[denial]), includeErrorInReport: true })
       t.ok(comparison.asked > 500, `${comparison.asked} answers`)
     },
   )
