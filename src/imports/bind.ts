@@ -12,15 +12,11 @@ import type { ZoneRecords } from '../zone/zonefile/records.ts'
 import { ZoneScanner } from '../zone/zonefile/scanner.ts'
 import type { ScannedRecord } from '../zone/zonefile/sink.ts'
 import type { ZoneText } from '../zone/zonefile/text.ts'
+import { MADE_BY_SIGNERS } from '../zone/zonefile/unsigned-zone.ts'
 import type { ImportFile, ImportFormat, ImportOptions } from './import-format.ts'
 import { endpointDocument } from './imported-endpoint.ts'
 import type { ImportedHosts } from './imported-hosts.ts'
 
-/** Types that a server makes when it signs a zone. */
-const SIGNING_TYPES: ReadonlySet<number> = new Set([
-  ...[RRType.RRSIG, RRType.NSEC, RRType.NSEC3, RRType.NSEC3PARAM, RRType.DNSKEY],
-  ...[RRType.CDS, RRType.CDNSKEY],
-])
 const TYPE_NUMBERS: ReadonlySet<number> = new Set(RECORD_TYPES.values())
 /** Types whose target is a name, which a DNSRecord writes without escapes. */
 const NAME_TYPES: ReadonlySet<number> = new Set([RRType.CNAME, RRType.NS, RRType.PTR])
@@ -140,7 +136,7 @@ class ZoneImport {
     const place = this.#placeOf(set[0]!)
     const left = set.filter((record) => !this.#takes(this.#recordOf(owner, record)))
     if (left.length === 0) return
-    if (SIGNING_TYPES.has(type)) {
+    if (MADE_BY_SIGNERS.has(type)) {
       const known = this.#signing.get(type) ?? { place, count: 0 }
       known.count += left.length
       this.#signing.set(type, known)

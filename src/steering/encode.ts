@@ -138,7 +138,9 @@ export function countersOffset(words: Uint32Array, tier: number): number {
   return (head & STICKY_TIER) === 0 ? end : end + 1 + count * 2
 }
 
-/** Returns the offset of the first answer's number in the tier at `tier`, of which a client gets several outcomes. */
+/**
+ * Returns the offset of the first answer's number in the tier at `tier`. A client gets several outcomes of this tier.
+ */
 export function firstAnswerOffset(words: Uint32Array, tier: number): number {
   const head = words[tier]!
   const end = countersOffset(words, tier)

@@ -11,8 +11,6 @@ import type { SteeringSnapshots } from './policies.ts'
 import * as stickiness from './sticky.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
-const BLIND_TEXT = Buffer.from('all endpoints are out of service; health is ignored')
-const STALE_TEXT = Buffer.from('endpoints of a site that is silent')
 const { OTHER, STALE_ANSWER } = options.EdeCode
 const {
   ANSWER_SHIFT,
@@ -31,6 +29,9 @@ const {
 } = layout
 const { findOutcome, Picks } = picking
 const { pickSticky, pickStickySeveral } = stickiness
+
+const BLIND_TEXT = Buffer.from('all endpoints are out of service; health is ignored')
+const STALE_TEXT = Buffer.from('endpoints of a site that is silent')
 
 /** Makes the steerer of a thread. */
 export type SteererFactory = (snapshots: SteeringSnapshots) => Steerer

@@ -58,7 +58,7 @@ export async function makeSettledKeys(
     claim: undefined,
     requests: [],
   })
-  await store.writeState(apex, state)
+  await store.editState(apex, () => state)
   const ds = printRdata(RRType.DS, composeDs(apex, first.dnskey, 2))
   return { ds, tags: [first, ...second].map(({ tag }) => tag) }
 }

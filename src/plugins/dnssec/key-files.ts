@@ -125,9 +125,7 @@ export class KeyFiles implements ServedKeys {
     const foreign = this.#zones.filter((one) => isSubdomain(one, zone) && !equalNames(one, zone))
     if (foreign.length === 0) return
     const signed = foreign.map((one) => printName(one)).join(', ')
-    warn(
-      new InputError(position, `${name} also signs ${signed}, the name of which it does not have`),
-    )
+    warn(new InputError(position, `${name} also signs ${signed}, but is a key of another zone`))
   }
 }
 

@@ -175,7 +175,7 @@ function isOfImage(zone: LinkedZone, response: Response, i: number): boolean {
   return zone.isClaimed && response.section[i] !== Section.Answer
 }
 
-/** Index of the first NS record of a referral; -1 = the reply is none. */
+/** Returns the index of the first NS record of a referral; -1 = the reply is not a referral. */
 function findCut(response: Response, zone: LinkedZone): number {
   if (response.rcode !== Rcode.NOERROR || findSoa(response) !== -1) return -1
   for (let i = 0; i < response.count; i++) {

@@ -11,6 +11,7 @@ import type { SteeringTable } from '../../steering/table.ts'
 import type { Leftover } from '../../zone/image/replacement.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
 import type { ZoneImage } from '../../zone/image/writer.ts'
+import { MADE_BY_SIGNERS } from '../../zone/zonefile/unsigned-zone.ts'
 import type { AnswerEvents } from '../build/answer-events.ts'
 import type { RecordZone } from '../build/record-zone.ts'
 import type { RecordZoneOptions } from '../build/record-zone-options.ts'
@@ -25,17 +26,6 @@ import { HeldSink } from './signing/held-sink.ts'
 import { ZoneSignatures } from './signing/zone-signatures.ts'
 import { composeSoa, SOA_TTL_SECONDS } from './soa.ts'
 import { createRecordZone, mailboxOf, primaryOf } from './zone-content.ts'
-
-/** The types of RRsets that a signer makes. Records have none of them. */
-const SIGNING_TYPES: ReadonlySet<number> = new Set([
-  RRType.RRSIG,
-  RRType.NSEC,
-  RRType.NSEC3,
-  RRType.NSEC3PARAM,
-  RRType.DNSKEY,
-  RRType.CDS,
-  RRType.CDNSKEY,
-])
 
 /** What a zone needs of its publisher. */
 export interface PublishedZoneParts {
@@ -170,7 +160,7 @@ export class PublishedZone {
   /** True for RRsets that the zone has although no record put them. */
   isMade({ zone, owner, type }: Leftover): boolean {
     if (this.signatures === undefined || zone !== this.#id) return false
-    return SIGNING_TYPES.has(type) || this.signatures.refused.has(owner, type)
+    return MADE_BY_SIGNERS.has(type) || this.signatures.refused.has(owner, type)
   }
 
   /** Applies the changes that were held back. */

@@ -7,32 +7,29 @@ import { lockFile } from '../../base/persist/lock-file.ts'
 import { NextFile } from '../../base/persist/next-file.ts'
 import { isSystemError } from '../../base/system-error.ts'
 import type { Timers } from '../../base/timers.ts'
-import { generatePrivateKey, signingKey } from '../../dns/dnssec/dnskey.ts'
-import { keyTag } from '../../dns/dnssec/key-tag.ts'
+import type { generatePrivateKey } from '../../dns/dnssec/dnskey.ts'
 import { printName } from '../../dns/name/name.ts'
 import { FolderWatch } from './folder-watch.ts'
 import { pairOf, readPublicKey } from './key-file.ts'
 import { fileNameOf, keyId, scanKeyId } from './key-name.ts'
 import type { ImportStore, LoadedKeys, StoredKey } from './key-store.ts'
 import type { KeyTimes } from './key-times.ts'
+import { createKey, importKey, type NewKeyStore, storedKey, textsOf } from './new-key.ts'
 import {
   hasLeftovers,
   makeKeyFolder,
   namesIn,
-  type PairTexts,
   REMOVED,
   recover,
   retirePair,
   storePair,
 } from './pair-files.ts'
-import { printPrivateText, scanPrivateText } from './private-text.ts'
+import { scanPrivateText } from './private-text.ts'
 import { folderFault, readPrivateFile, readPublicFile } from './protected-file.ts'
-import { flagsOf, type PublicText, printPublicText } from './public-text.ts'
+import type { PublicText } from './public-text.ts'
 
 /** Keys that are read before other work runs. */
 const KEYS_PER_SLICE = 8
-/** With tags of 16 bits, more collisions in a row mean that something is wrong. */
-const TRIES_MAX = 16
 const STATE_MODE = 0o644
 /** The name of the lock, `keys.lock`, without its ending. */
 const LOCK = 'keys'
@@ -92,60 +89,16 @@ export class KeyDirectory implements ImportStore {
     return withoutRepeated(folder, found)
   }
 
-  async create(
-    zone: Uint8Array,
-    algorithm: number,
-    flags: number,
-    bits?: number,
-  ): Promise<StoredKey> {
-    const { generate = generatePrivateKey, clock } = this.#parts
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const privateKey = await generate(algorithm, bits)
-      const { dnskey, tag } = signingKey(privateKey, algorithm, flags)
-      const now = Math.floor(clock.now() / 1000)
-      const times = { Created: now, Publish: now, Activate: now }
-      const texts = {
-        publicText: printPublicText({ zone, dnskey }),
-        privateText: printPrivateText({ algorithm, privateKey, times }),
-      }
-      const id = keyId(zone, algorithm, tag)
-      const isStored = await this.#change(id, () => {
-        if (this.#hasTag(zone, tag)) return false
-        storePair(this.#path, id, texts)
-        return true
-      })
-      if (isStored) return { id, zone, flags, algorithm, tag, dnskey, privateKey, times }
-    }
-    throw new InputError(undefined, `${this.#path}: all tags of the zone's new keys are taken`)
+  create(zone: Uint8Array, algorithm: number, flags: number, bits?: number): Promise<StoredKey> {
+    return createKey({ zone, algorithm, flags, bits }, this.#new)
   }
 
-  /** Stores a key that another program made. `privateKey`: undefined = another provider signs with it. */
-  async add(
-    { zone, dnskey }: PublicText,
-    privateKey: StoredKey['privateKey'],
-    times: KeyTimes,
-  ): Promise<StoredKey> {
-    const [flags, algorithm, tag] = [flagsOf(dnskey), dnskey[3]!, keyTag(dnskey)]
-    const id = keyId(zone, algorithm, tag)
-    const privateText =
-      privateKey === undefined ? undefined : printPrivateText({ algorithm, privateKey, times })
-    const texts: PairTexts = { publicText: printPublicText({ zone, dnskey }), privateText }
-    await this.#change(id, () => {
-      if (this.#hasTag(zone, tag)) {
-        const message = `${this.#path} has, or had, a key of ${printName(zone)} with tag ${tag}`
-        throw new InputError(undefined, `${message}; make another key`)
-      }
-      storePair(this.#path, id, texts)
-    })
-    return { id, zone, flags, algorithm, tag, dnskey, privateKey, times }
+  add(key: PublicText, privateKey: StoredKey['privateKey'], times: KeyTimes): Promise<StoredKey> {
+    return importKey(storedKey(key, privateKey, times), this.#new)
   }
 
   async readState(zone: Uint8Array): Promise<string | undefined> {
     return this.#readState(zone)
-  }
-
-  async writeState(zone: Uint8Array, text: string): Promise<void> {
-    await this.editState(zone, () => text)
   }
 
   async editState(
@@ -179,6 +132,17 @@ export class KeyDirectory implements ImportStore {
       this.#watches.delete(watch)
       watch.close()
     }
+  }
+
+  get #new(): NewKeyStore {
+    const { path, clock, generate } = this.#parts
+    const store = (key: StoredKey): Promise<boolean> =>
+      this.#change(key.id, () => {
+        if (this.#hasTag(key.zone, key.tag)) return false
+        storePair(path, key.id, textsOf(key))
+        return true
+      })
+    return { place: path, clock, generate, store }
   }
 
   /** Runs `work` under the lock. What it does to files that begin with `name` is not reported as a change. */
@@ -313,21 +277,19 @@ function readKey(folder: string, id: string, names: ReadonlySet<string>): Stored
     throw new InputError(undefined, `${privateFile} has no public file ${id}.key; ${fix}`)
   }
   const publicKey = readPublicKey(publicFile)
-  const { zone, dnskey } = publicKey
-  const [flags, algorithm, tag] = [flagsOf(dnskey), dnskey[3]!, keyTag(dnskey)]
-  const named = keyId(zone, algorithm, tag)
-  if (named.toLowerCase() !== id.toLowerCase()) {
-    const message = `the file has the key ${named} of ${printName(zone)}, not the one that its name says`
+  const key = storedKey(publicKey, undefined, undefined)
+  if (key.id.toLowerCase() !== id.toLowerCase()) {
+    const zone = printName(key.zone)
+    const message = `the file has the key ${key.id} of ${zone}, not the one that its name says`
     throw new InputError(
       { file: publicFile, line: 1 },
       `${message}; rename both files, or remove them`,
     )
   }
-  const key = { id, zone, flags, algorithm, tag, dnskey }
-  if (!names.has(`${id}.private`)) return { ...key, privateKey: undefined }
+  if (!names.has(`${id}.private`)) return { ...key, id }
   const privateText = scanPrivateText(readPrivateFile(privateFile), privateFile)
   const { privateKey, times } = pairOf(publicKey, privateText, privateFile)
-  return { ...key, privateKey, times }
+  return { ...key, id, privateKey, times }
 }
 
 /** Names of files differ in case, names of zones do not: of keys with one zone, algorithm and tag, only one is used. */

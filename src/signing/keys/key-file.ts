@@ -1,8 +1,10 @@
-import { sign, verify } from 'node:crypto'
 import { InputError } from '../../base/errors.ts'
-import { canSign, schemeOf } from '../../dns/dnssec/algorithms.ts'
+import { canSign } from '../../dns/dnssec/algorithms.ts'
 import { publicKeyOf, type SigningKey, signingKey } from '../../dns/dnssec/dnskey.ts'
 import { keyTag } from '../../dns/dnssec/key-tag.ts'
+import { type SignedSet, signSet, verifySet } from '../../dns/dnssec/rrsig.ts'
+import { RRType } from '../../dns/iana/types.ts'
+import { ROOT_NAME } from '../../dns/name/name.ts'
 import type { KeyTimes } from './key-times.ts'
 import { type PrivateText, scanPrivateText, unsupported } from './private-text.ts'
 import { readPrivateFile, readPublicFile } from './protected-file.ts'
@@ -75,13 +77,13 @@ export function pairOf(
   return { ...key, zone, times }
 }
 
-const SAMPLE = Buffer.from('sextant')
+const SAMPLE: SignedSet = { owner: ROOT_NAME, type: RRType.TXT, ttlSeconds: 0, rdata: [] }
 
 /** The numbers of an RSA key may contradict each other, and each signature would be wrong then. */
-function signsFor({ privateKey, algorithm, dnskey }: SigningKey): boolean {
-  const { hash } = schemeOf(algorithm)!
+function signsFor(key: SigningKey): boolean {
+  const times = { inceptionSeconds: 0, expirationSeconds: 0 }
   try {
-    return verify(hash, SAMPLE, publicKeyOf(dnskey), sign(hash, SAMPLE, privateKey))
+    return verifySet(SAMPLE, signSet(SAMPLE, key, ROOT_NAME, times), key.dnskey)
   } catch {
     return false
   }

@@ -17,7 +17,7 @@ interface KeyName {
   readonly tag: number
 }
 
-/** Splits an id; undefined = the text is none. */
+/** Splits an id; undefined = the text is not an id. */
 export function scanKeyId(text: string): KeyName | undefined {
   const [, zone, algorithm, tag] = ID.exec(text) ?? []
   if (zone === undefined) return undefined

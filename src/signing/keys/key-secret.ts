@@ -1,9 +1,9 @@
 import type { Clock } from '../../base/clock.ts'
 import { InputError } from '../../base/errors.ts'
 import type { Timers } from '../../base/timers.ts'
-import { generatePrivateKey, signingKey } from '../../dns/dnssec/dnskey.ts'
+import type { generatePrivateKey } from '../../dns/dnssec/dnskey.ts'
 import { keyTag } from '../../dns/dnssec/key-tag.ts'
-import { equalNames, printName } from '../../dns/name/name.ts'
+import { equalNames } from '../../dns/name/name.ts'
 import {
   type ApiClient,
   ApiError,
@@ -17,8 +17,9 @@ import { checkedPublic, pairOf } from './key-file.ts'
 import { keyId } from './key-name.ts'
 import type { ImportStore, LoadedKeys, StoredKey } from './key-store.ts'
 import type { KeyTimes } from './key-times.ts'
-import { printPrivateText, scanPrivateText } from './private-text.ts'
-import { flagsOf, type PublicText, printPublicText } from './public-text.ts'
+import { createKey, importKey, type NewKeyStore, storedKey, textsOf } from './new-key.ts'
+import { scanPrivateText } from './private-text.ts'
+import type { PublicText } from './public-text.ts'
 
 const SECRETS = { group: '', version: 'v1', plural: 'secrets' }
 /** Attempts to write while other processes write. */
@@ -81,53 +82,30 @@ export class KeySecret implements ImportStore {
     }
   }
 
-  async create(
-    zone: Uint8Array,
-    algorithm: number,
-    flags: number,
-    bits?: number,
-  ): Promise<StoredKey> {
-    const { generate = generatePrivateKey, clock } = this.#parts
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const privateKey = await generate(algorithm, bits)
-      const { dnskey } = signingKey(privateKey, algorithm, flags)
-      const now = Math.floor(clock.now() / 1000)
-      const times = { Created: now, Publish: now, Activate: now }
-      const key = keyOf({ zone, dnskey }, privateKey, times)
-      if (await this.#add(key)) return key
-    }
-    throw new InputError(undefined, `${this.#place}: all tags of the zone's new keys are taken`)
+  create(zone: Uint8Array, algorithm: number, flags: number, bits?: number): Promise<StoredKey> {
+    return createKey({ zone, algorithm, flags, bits }, this.#new)
   }
 
-  async add(
-    { zone, dnskey }: PublicText,
-    privateKey: StoredKey['privateKey'],
-    times: KeyTimes,
-  ): Promise<StoredKey> {
-    const key = keyOf({ zone, dnskey }, privateKey, times)
-    if (await this.#add(key)) return key
-    const has = `${this.#place} has, or had, a key of ${printName(zone)} with tag ${key.tag}`
-    throw new InputError(undefined, `${has}; make another key`)
+  add(key: PublicText, privateKey: StoredKey['privateKey'], times: KeyTimes): Promise<StoredKey> {
+    return importKey(storedKey(key, privateKey, times), this.#new)
   }
 
-  /** Resolves to false if another key of the zone has, or had, the tag. */
-  #add({ id, zone, dnskey, algorithm, tag, privateKey, times = {} }: StoredKey): Promise<boolean> {
-    const base = memberName(id)
-    return this.#edit((members) => {
-      if (hasTag(members, zone, tag)) return undefined
-      const next = new Map([...members, [`${base}.key`, printPublicText({ zone, dnskey })]])
-      if (privateKey !== undefined)
-        next.set(`${base}.private`, printPrivateText({ algorithm, privateKey, times }))
-      return next
-    })
+  get #new(): NewKeyStore {
+    const { clock, generate } = this.#parts
+    const store = (key: StoredKey): Promise<boolean> =>
+      this.#edit((members) => {
+        if (hasTag(members, key.zone, key.tag)) return undefined
+        const { publicText, privateText } = textsOf(key)
+        const base = memberName(key.id)
+        const next = new Map([...members, [`${base}.key`, publicText]])
+        if (privateText !== undefined) next.set(`${base}.private`, privateText)
+        return next
+      })
+    return { place: this.#place, clock, generate, store }
   }
 
   async readState(zone: Uint8Array): Promise<string | undefined> {
     return (await this.#read()).members.get(stateName(zone))
-  }
-
-  async writeState(zone: Uint8Array, text: string): Promise<void> {
-    await this.editState(zone, () => text)
   }
 
   async editState(
@@ -218,10 +196,10 @@ export class KeySecret implements ImportStore {
     const publicKey = checkedPublic(text, `${this.#place}, ${name}`)
     const privateName = `${name.slice(0, -'.key'.length)}.private`
     const privateText = members.get(privateName)
-    if (privateText === undefined) return keyOf(publicKey, undefined, undefined)
+    if (privateText === undefined) return storedKey(publicKey, undefined, undefined)
     const file = `${this.#place}, ${privateName}`
     const { privateKey, times } = pairOf(publicKey, scanPrivateText(privateText, file), file)
-    return keyOf(publicKey, privateKey, times)
+    return storedKey(publicKey, privateKey, times)
   }
 
   #fault(name: string, text: string): InputError {
@@ -277,16 +255,6 @@ export class KeySecret implements ImportStore {
 /** True if the store may have no such fault soon, without a change by its owner: the API server does not answer. */
 export function isTemporaryFault({ cause }: InputError): boolean {
   return cause instanceof ApiError && cause.status !== 403
-}
-
-function keyOf(
-  { zone, dnskey }: PublicText,
-  privateKey: StoredKey['privateKey'],
-  times: KeyTimes | undefined,
-): StoredKey {
-  const [flags, algorithm, tag] = [flagsOf(dnskey), dnskey[3]!, keyTag(dnskey)]
-  const key = { id: keyId(zone, algorithm, tag), zone, flags, algorithm, tag, dnskey, privateKey }
-  return times === undefined ? key : { ...key, times }
 }
 
 function decode(data: JsonValue | undefined): Map<string, string> {

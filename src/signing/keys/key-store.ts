@@ -35,8 +35,6 @@ export interface KeyStore {
   create(zone: Uint8Array, algorithm: number, flags: number, bits?: number): Promise<StoredKey>
   /** Returns the state of the zone's rolls; undefined = none yet. */
   readState(zone: Uint8Array): Promise<string | undefined>
-  /** Replaces the state in one step. */
-  writeState(zone: Uint8Array, text: string): Promise<void>
   /**
    * Replaces the state by what `edit` makes of it, with no write of another process in between. `edit` may run more
    * than once; if it returns undefined or throws, nothing is written.

@@ -21,7 +21,7 @@ export function equalIds(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((id, i) => id === b[i])
 }
 
-/** A set that is served and of which caches know nothing else. */
+/** A set that is served. No cache can have another version of it. */
 export function settled(keys: readonly string[], sinceSeconds: number): Timeline {
   return { keys, sinceSeconds, isKnown: true, ttlSeconds: 0, older: [] }
 }

@@ -11,18 +11,6 @@ import type { ImageSet, ZoneView } from './zone-view.ts'
 
 /** The types that a signer makes, and removes, wherever they are in the zone. */
 const MADE: ReadonlySet<number> = new Set([RRType.RRSIG, RRType.NSEC, RRType.NSEC3])
-/** The same at the apex. */
-const MADE_AT_APEX: ReadonlySet<number> = new Set([
-  RRType.DNSKEY,
-  RRType.CDS,
-  RRType.CDNSKEY,
-  RRType.NSEC3PARAM,
-])
-
-/** True if a signer puts and removes the RRsets of that type, so that the source of the zone must leave them. */
-export function isMadeBySigner(type: number, isApex: boolean): boolean {
-  return MADE.has(type) || (isApex && MADE_AT_APEX.has(type))
-}
 
 /** True if the key signing keys sign the RRset of that type at the apex. */
 export function isKeySet(type: number): boolean {

@@ -77,7 +77,7 @@ interface SourceParts {
   readonly nowSeconds: number
   /** The arena of the names that are signed. */
   readonly buffer: SharedArrayBuffer
-  /** The published version; undefined = there is none. */
+  /** The published version; undefined = the zone has not been published. */
   readonly old: ZoneView | undefined
 }
 

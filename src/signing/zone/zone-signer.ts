@@ -40,12 +40,12 @@ interface SignerState {
 
 /**
  * Signs a zone in its image. The caller changes the content of the image, notes what it changed, calls `sign`, and
- * publishes. The SOA is content: the caller raises the serial before it calls `sign`. All RRsets of which
- * `isMadeBySigner` is true belong to the signer.
+ * publishes. The SOA is content: the caller raises the serial before it calls `sign`. RRsets of the
+ * types `MADE_BY_SIGNERS` belong to the signer.
  */
 export class ZoneSigner {
-  #image: ZoneImage
-  #zone: ZoneId
+  readonly #image: ZoneImage
+  readonly #zone: ZoneId
   readonly #apex: Uint8Array
   readonly #keys: KeySource
   readonly #policy: SigningPolicy
@@ -71,8 +71,6 @@ export class ZoneSigner {
   #isComplete = false
   #reportedKeys: ZoneKeys | undefined
   #ttlSecondsMax = 0
-  /** The published version of the image before the present one. */
-  #former: ZoneView | undefined
   #running: Promise<void> | undefined
   #made = 0
   #reused = 0
@@ -127,14 +125,6 @@ export class ZoneSigner {
   noteAll(): void {
     this.#isAllNoted = true
     this.#noted.clear()
-  }
-
-  /** Continues with another image of the zone. Signatures of the present one are reused. */
-  moveTo(image: ZoneImage, zone: ZoneId): void {
-    this.#former = this.#published() ?? this.#former
-    this.#image = image
-    this.#zone = zone
-    this.noteAll()
   }
 
   /** Why nothing can be signed now, with what to do; '' = all can. */
@@ -253,7 +243,7 @@ export class ZoneSigner {
       apex: this.#apex,
       keys,
       policy: this.#policy,
-      old: this.#former ?? this.#published(),
+      old: this.#published(),
       prepared: this.#prepared,
       clock,
       make,
@@ -263,7 +253,6 @@ export class ZoneSigner {
   }
 
   #end(round: SigningRound, keys: ZoneKeys): undefined {
-    this.#former = undefined
     this.#prepared.clear()
     this.#made += round.made
     this.#reused += round.reused
@@ -327,7 +316,7 @@ export class ZoneSigner {
 
   /** Every version signs the SOA again, so its signature is the newest. 0 = the zone is not signed yet. */
   #newestInception(): number {
-    const view = this.#former ?? this.#published()
+    const view = this.#published()
     const rrsigs = view?.set(view.find(this.#apex), RRType.RRSIG)?.rdata ?? []
     return rrsigs.reduce((newest, rrsig) => Math.max(newest, inceptionOf(rrsig)), 0)
   }

@@ -4,6 +4,7 @@ import { RRType } from '../../../src/dns/iana/index.ts'
 import { lowerName } from '../../../src/dns/name/name.ts'
 import { nameOctetsAt } from '../../../src/dns/name/name-at.ts'
 import { file } from '../../../src/plugins/file/setup.ts'
+import { TYPES } from '../../conformance/dnssec/zones.ts'
 import { backdate } from '../../support/backdate.ts'
 import { FixedSigning } from '../../support/fixed-signing.ts'
 import { putFile } from '../../support/server.ts'
@@ -23,22 +24,6 @@ export const DENIALS = {
     nsec3: { salt: '-', iterations: 0, optOut: true },
   },
 } as const
-
-const TYPES = [
-  'A',
-  'AAAA',
-  'CNAME',
-  'TXT',
-  'MX',
-  'NS',
-  'DS',
-  'DNAME',
-  'SOA',
-  'DNSKEY',
-  'NSEC',
-  'NSEC3PARAM',
-  'ANY',
-] as const
 
 /** An answer without what keys, times and the serial decide. */
 function essence({ status, flags, answer, authority, additional }: Shown): string[] {

@@ -205,7 +205,7 @@ t.test('the state of rolls is replaced in one step', async (t) => {
     /refused/,
   )
   t.equal(await other.readState(ZONE), 'x'.repeat(10))
-  await one.writeState(scanName('.')!, 'root')
+  await one.editState(scanName('.')!, () => 'root')
   t.equal(await one.readState(scanName('.')!), 'root')
   t.strictSame(filesOf(path), ['rolls-.state', 'rolls-example.org.state'])
   fs.chmodSync(join(path, 'rolls-.state'), 0o666)
@@ -224,7 +224,7 @@ t.test('changes of other processes are reported, those of this one are not', asy
   let reports = 0
   const stop = store.watch(() => reports++)
   const key = await store.create(ZONE, P256, FLAGS_KSK)
-  await store.writeState(ZONE, 'one')
+  await store.editState(ZONE, () => 'one')
   timers.advance(20_000)
   t.equal(reports, 0, 'its own changes')
   await openKeys(path).editState(ZONE, () => 'two')
@@ -265,7 +265,7 @@ t.test('a call that fails leaves no part of a key, and the key that exists', asy
       const path = join(folder, 'keys')
       const store = openKeys(path)
       const before = await store.create(ZONE, P256, FLAGS_ZSK)
-      await store.writeState(ZONE, 'before')
+      await store.editState(ZONE, () => 'before')
       Object.assign(plan, { step, calls: 0 })
       const faulty = openKeys(path, failing)
       const tried =
@@ -273,7 +273,7 @@ t.test('a call that fails leaves no part of a key, and the key that exists', asy
           ? faulty.create(ZONE, P256, FLAGS_KSK)
           : work === 'retire'
             ? faulty.retire(before.id)
-            : faulty.writeState(ZONE, 'after')
+            : faulty.editState(ZONE, () => 'after')
       const message = await tried.then(
         () => '',
         (error: Error) => error.message,
@@ -292,7 +292,7 @@ t.test('a call that fails leaves no part of a key, and the key that exists', asy
           [before.id],
           what,
         )
-      await store.writeState(scanName('other.')!, '')
+      await store.editState(scanName('other.')!, () => '')
       const names = [
         ...filesOf(path),
         ...(work === 'retire' ? filesOrNone(join(path, 'removed')) : []),
@@ -350,7 +350,7 @@ t.test('owners of files', needsRoot(), async (t) => {
   fs.chownSync(path, other, other)
   t.equal(await faultsOf(path), '', 'root reads the keys of a server that runs as another user')
   const made = await store.create(ZONE, P256, FLAGS_ZSK)
-  await store.writeState(ZONE, 'state')
+  await store.editState(ZONE, () => 'state')
   for (const name of [`${made.id}.key`, `${made.id}.private`, 'rolls-example.org.state'])
     t.equal(fs.statSync(join(path, name)).uid, other, `${name} belongs to that user`)
   await store.retire(made.id)

@@ -42,7 +42,7 @@ t.test('keys and states are kept under names that a Secret may have', async (t) 
     await store.create(ZONE, EcdsaP256, FLAGS_KSK),
     await store.create(ODD, EcdsaP256, FLAGS_ZSK),
   ]
-  await store.writeState(ZONE, 'one\n')
+  await store.editState(ZONE, () => 'one\n')
   await store.editState(ZONE, (text) => `${text}two\n`)
   await store.editState(ODD, () => undefined)
   for (const name of Object.keys(stage.data)) t.match(name, /^[-._a-zA-Z0-9]+$/)
@@ -126,16 +126,16 @@ t.test('changes of other processes are noticed, own ones are not', async (t) => 
     return notices
   }
   t.equal(await check(), 0)
-  await one.writeState(ZONE, 'own')
+  await one.editState(ZONE, () => 'own')
   t.equal(await check(), 0)
-  await other.writeState(ZONE, 'foreign')
+  await other.editState(ZONE, () => 'foreign')
   t.equal(await check(), 1)
   t.equal(await check(), 1)
-  await other.writeState(ZONE, 'seen, but its keys are not loaded')
+  await other.editState(ZONE, () => 'seen, but its keys are not loaded')
   await one.readState(ZONE)
   t.equal(await check(), 2)
-  await other.writeState(ZONE, 'foreign')
-  await one.writeState(ZONE, 'own, on top of it')
+  await other.editState(ZONE, () => 'foreign')
+  await one.editState(ZONE, () => 'own, on top of it')
   t.equal(await check(), 3)
   stage.api.refuse = () => 503
   t.equal(await check(), 4, 'a Secret that cannot be read')
@@ -144,7 +144,7 @@ t.test('changes of other processes are noticed, own ones are not', async (t) => 
   t.equal(await check(), 5, 'and can be read again')
   t.equal(await check(), 5)
   stop()
-  await other.writeState(ZONE, 'later')
+  await other.editState(ZONE, () => 'later')
   t.equal(await check(), 5)
 })
 
@@ -165,7 +165,10 @@ t.test('faults name the Secret and the fix, and never a key', async (t) => {
   missing.api.drop(SECRETS, 'dns/keys')
   const create = 'kubectl create secret generic -n dns keys'
   t.match((await missing.store().load()).faults[0]?.message, create)
-  await t.rejects(missing.store().writeState(ZONE, 'x'), { message: new RegExp(create) })
+  await t.rejects(
+    missing.store().editState(ZONE, () => 'x'),
+    { message: new RegExp(create) },
+  )
   const refusing = new Stage()
   refusing.api.refuse = () => 403
   const [refused] = (await refusing.store().load()).faults

@@ -42,7 +42,7 @@ const VICTIM = `
   const zone = new Uint8Array([1, 107, 0])
   if (work === 'create') await store.create(zone, 13, 257)
   if (work === 'retire') await store.retire(id)
-  if (work === 'state') await store.writeState(zone, 'after')
+  if (work === 'state') await store.editState(zone, () => 'after')
 `
 
 /** Returns true if the process was killed, false if it came to its end. */
@@ -66,7 +66,7 @@ for (const work of ['create', 'retire', 'state'] as const) {
         const path = temporaryDirectory(t)
         const store = openKeys(path)
         const zsk = await store.create(ZONE, P256, FLAGS_ZSK)
-        await store.writeState(ZONE, 'before')
+        await store.editState(ZONE, () => 'before')
         isRunning = await isKilled(path, work, String(step), isAfter, zsk.id)
         if (isRunning) kills++
         const what = `${work}, ${isAfter === '0' ? 'before' : 'after'} call ${step}`
@@ -86,7 +86,7 @@ for (const work of ['create', 'retire', 'state'] as const) {
           ),
           what,
         )
-        await restarted.writeState(ZONE, 'after')
+        await restarted.editState(ZONE, () => 'after')
 
         const { keys, faults } = await openKeys(path).load()
         t.strictSame(faults, [], what)

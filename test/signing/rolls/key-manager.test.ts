@@ -325,7 +325,6 @@ t.test('a follower loads keys that were made after it had read the store', async
     },
     create: (zone, algorithm, flags) => store.create(zone, algorithm, flags),
     readState: (zone) => store.readState(zone),
-    writeState: (...args) => store.writeState(...args),
     editState: (...args) => store.editState(...args),
     retire: (id) => store.retire(id),
     watch: (listener) => store.watch(listener),

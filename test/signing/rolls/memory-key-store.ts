@@ -38,17 +38,13 @@ export class MemoryKeyStore implements KeyStore {
     return this.states.get(nameKey(zone))
   }
 
-  async writeState(zone: Uint8Array, text: string): Promise<void> {
-    this.#check()
-    this.states.set(nameKey(zone), text)
-  }
-
   async editState(
     zone: Uint8Array,
     edit: (text: string | undefined) => string | undefined,
   ): Promise<void> {
+    this.#check()
     const text = edit(this.states.get(nameKey(zone)))
-    if (text !== undefined) await this.writeState(zone, text)
+    if (text !== undefined) this.states.set(nameKey(zone), text)
   }
 
   async retire(id: string): Promise<void> {

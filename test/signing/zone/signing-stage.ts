@@ -130,13 +130,6 @@ export class SigningStage {
     this.signer.note(wire(owner), type)
   }
 
-  /** Continues with another image. */
-  move(image: ZoneImage, zone: ZoneId): void {
-    this.image = image
-    this.zone = zone
-    this.signer.moveTo(image, zone)
-  }
-
   /** Puts the SOA with the next serial, signs and publishes. */
   async publish({ minimum = 60, ttlSeconds = 3600 } = {}): Promise<void> {
     if (this.signsTwice) await this.#sign()
