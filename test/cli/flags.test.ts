@@ -45,7 +45,7 @@ const VALUES = new Map(
   --minimum-sync-period 60 | --max-concurrent-reconciles 2 | --zap-log-level debug
   --trace-otlp h:1 | FILE... f | --zone z | --namespace x | --zones b.example | --exclude c.example | --owner o
   --bind-address :1
-  -keys d | ZONE z | KEY 5 | FILE f | --algorithm ED25519 | --bits 4096 | --to d | --digest SHA-384 | -parent ::1 | --delegation signed
+  -keys d | -secret n/s | ZONE z | KEY 5 | FILE f | --algorithm ED25519 | --bits 4096 | --to d | --digest SHA-384 | -parent ::1 | --delegation signed
   --zap-encoder json | --zap-stacktrace-level error | --zap-time-encoding epoch
   `
     .trim()
@@ -160,6 +160,7 @@ const SCANS: Readonly<Record<string, Command>> = {
       ['--digest -parent --published', 'ds', 'a.example'],
       ['--delegation', 'roll', 'a.example'],
       ['--bits', 'generate', 'a.example', '--algorithm=RSASHA256'],
+      ['--kubeconfig', 'generate', 'a.example', '-secret=n/s'],
       ['', 'generate', 'a.example'],
     ],
   },
