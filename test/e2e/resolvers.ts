@@ -12,6 +12,8 @@ interface Delegated {
   readonly zones: Readonly<Record<string, readonly number[]>>
   /** The DNSKEY record that is trusted, owner first. */
   readonly key: string
+  /** Unbound uses what it has of one server together with what another one says, for all clients. */
+  readonly mixes?: boolean
 }
 
 export interface RunningResolver {
@@ -28,6 +30,12 @@ export async function startUnboundResolver(t: Test, options: Delegated): Promise
     const addresses = ports.map((one) => `  stub-addr: 127.0.0.1@${one}\n`).join('')
     return `stub-zone:\n  name: "${zone}"\n${addresses}`
   })
+  const subnets = `module-config: "subnetcache validator iterator"
+  send-client-subnet: 127.0.0.1
+  max-client-subnet-ipv4: 32
+  aggressive-nsec: no
+  prefetch: no`
+  const mixing = 'module-config: "validator iterator"\n  aggressive-nsec: yes\n  prefetch: yes'
   const conf = `server:
   interface: 127.0.0.1@${port}
   username: ""
@@ -38,13 +46,9 @@ export async function startUnboundResolver(t: Test, options: Delegated): Promise
   do-daemonize: no
   do-not-query-localhost: no
   num-threads: 1
-  module-config: "subnetcache validator iterator"
-  send-client-subnet: 127.0.0.1
-  max-client-subnet-ipv4: 32
+  ${options.mixes ? mixing : subnets}
   trust-anchor: "${options.key}"
   harden-algo-downgrade: yes
-  aggressive-nsec: no
-  prefetch: no
   cache-max-negative-ttl: 5
   val-log-level: 2
   ede: yes

@@ -21,7 +21,7 @@ t.setTimeout(1_200_000 + ANSWERS * 30)
 const tools = needs('dig', 'delv', 'unbound', 'named', 'knotd', 'nsupdate')
 t.test('resolvers validate each answer while all changes', tools, async (t) => {
   const stage = await Stage.start(t)
-  const asked = stage.askAll()
+  await stage.askAll()
   await stage.rollKeys()
   for (let edit = 0; edit < EDITS; edit++) {
     stage.edit()
@@ -33,7 +33,6 @@ t.test('resolvers validate each answer while all changes', tools, async (t) => {
   await until(() => stage.areRolled, 'the ends of all rolls', ROLLS_MS_MAX).catch((error) => {
     t.fail(`${error}: ${stage.describeKeys()}`)
   })
-  stage.stop()
-  await asked
+  await stage.stop()
   stage.report(ANSWERS)
 })

@@ -1,24 +1,22 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { printRcode, printType, Rcode } from '../../src/dns/iana/index.ts'
-import { HeaderFlag } from '../../src/dns/message/header.ts'
 import { parseMessage } from '../../src/dns/message/parse-message.ts'
-import { printName } from '../../src/dns/name/name.ts'
-import { UdpClient } from '../support/client.ts'
+import { isSubdomain } from '../../src/dns/name/name.ts'
+import type { Question } from '../support/client.ts'
 import { putFile, type RunningServer, runSextant, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
+import { wire } from '../support/zone-names.ts'
 import { CachedKeys } from './cached-keys.ts'
 import { Delv } from './delv.ts'
 import { type RunningResolver, startNamedResolver, startUnboundResolver } from './resolvers.ts'
 import { makeSettledKeys } from './settled-keys.ts'
+import { SignedClients } from './signed-clients.ts'
 import { SignedParent } from './signed-parent.ts'
 import { CLIENT_NETWORKS, SteeredRecords } from './steered-records.ts'
 
 const PARENT = 'example'
-/** How many questions each client has in flight. */
-const WINDOW = 4
 /** How often the parent looks for CDS. */
 const FOLLOW_MS = 500
 
@@ -96,12 +94,11 @@ export class Stage {
   readonly #parent: SignedParent
   readonly #records: readonly SteeredRecords[]
   readonly #checks: readonly CachedKeys[]
-  readonly #faults: string[] = []
-  readonly #counts = new Map<string, number>()
+  readonly #clients: SignedClients
   #resolvers: readonly RunningResolver[] = []
   #firstTags: readonly (readonly number[])[] = []
   #disturbances = 0
-  #isStopped = false
+  #turn = 0
 
   private constructor(t: Test, keys: string, servers: RunningServer[], parent: SignedParent) {
     this.#t = t
@@ -111,6 +108,7 @@ export class Stage {
     this.#records = recordsOfZones()
     const ports = servers.map(({ port }) => port)
     this.#checks = ZONES.map(({ zone }) => new CachedKeys({ zone, ports, parentPort: parent.port }))
+    this.#clients = new SignedClients(() => this.#nextQuestion())
   }
 
   /** Starts all, and waits until the delegations are signed. */
@@ -133,7 +131,7 @@ export class Stage {
     const stage = new Stage(t, keys, servers, parent)
     stage.#firstTags = made.map(({ tags }) => tags)
     for (const check of stage.#checks) void check.watch()
-    void stage.#followCds()
+    stage.#clients.repeat(() => stage.#followCds())
     await until(
       () => stage.#checks.every(({ dsTags, tags }) => dsTags.length * tags.length > 0),
       'the keys',
@@ -150,7 +148,7 @@ export class Stage {
 
   /** Answers so far. */
   get count(): number {
-    return [...this.#counts.values()].reduce((sum, count) => sum + count, 0)
+    return this.#clients.count
   }
 
   /** True if no cache has a key of the start. */
@@ -214,35 +212,30 @@ export class Stage {
 
   /** Asks until `stop`. */
   async askAll(): Promise<void> {
-    const loops: Promise<void>[] = [this.#runDelv()]
-    const clients: UdpClient[] = []
-    for (const { name, port } of this.#resolvers) {
-      const client = await UdpClient.connect(port)
-      clients.push(client)
-      for (let i = 0; i < WINDOW; i++) loops.push(this.#askResolver(name, client, i))
+    const clients = this.#clients
+    const [{ port }] = this.#resolvers as [RunningResolver, RunningResolver]
+    const delv = new Delv(port, temporaryDirectory(this.#t), this.#parent.key)
+    clients.repeat(() => this.#runDelv(delv))
+    for (const resolver of this.#resolvers) await clients.askResolver(resolver)
+    for (const server of this.#servers) {
+      await clients.askServer('in this process', server.port, (reply) => this.#check(reply))
     }
-    for (const { port } of this.#servers) {
-      const client = await UdpClient.connect(port)
-      clients.push(client)
-      for (let i = 0; i < WINDOW; i++) loops.push(this.#askServer(client, i))
-    }
-    await Promise.all(loops)
-    for (const client of clients) client.close()
   }
 
-  stop(): void {
-    this.#isStopped = true
+  async stop(): Promise<void> {
     for (const check of this.#checks) check.stop()
+    await this.#clients.stop()
   }
 
   /** `answers`: how many are the least. */
   report(answers: number): void {
     const t = this.#t
-    for (const [who, count] of this.#counts) t.comment(`${who}: ${count} answers`)
-    const faults = [...this.#faults, ...this.#checks.flatMap((check) => check.faults)]
+    const who = [...this.#resolvers.map(({ name }) => name), 'in this process', 'delv']
+    for (const one of who) t.comment(`${one}: ${this.#clients.countOf(one)} answers`)
+    const faults = [...this.#clients.faults, ...this.#checks.flatMap((check) => check.faults)]
     t.equal(faults.length, 0, faults.slice(0, 30).join('\n'))
     t.ok(this.count >= answers, `${this.count} answers`)
-    for (const resolver of this.#resolvers) t.ok(this.#counts.get(resolver.name)! > 100)
+    for (const { name } of this.#resolvers) t.ok(this.#clients.countOf(name) > 100)
     for (const server of this.#servers) t.notMatch(server.output(), /\[ERROR\]/)
   }
 
@@ -256,72 +249,37 @@ export class Stage {
 
   /** The parent follows the CDS, and its operator says so. */
   async #followCds(): Promise<void> {
-    while (!this.#isStopped) {
-      const ports = this.#servers.map(({ port }) => port)
-      for (const { zone } of ZONES) {
-        if (!(await this.#parent.follow(zone, ports))) continue
-        await this.#runKeys(['ds', zone, '--published'])
-      }
-      await delay(FOLLOW_MS)
+    const ports = this.#servers.map(({ port }) => port)
+    for (const { zone } of ZONES) {
+      if (!(await this.#parent.follow(zone, ports))) continue
+      await this.#runKeys(['ds', zone, '--published'])
     }
+    await delay(FOLLOW_MS)
   }
 
-  #ask(client: UdpClient, i: number): { zone: number; reply: Promise<Buffer> } {
-    const turn = this.count + i
-    const zone = turn % ZONES.length
+  #nextQuestion(): Question {
+    const turn = this.#turn++
     const networks = Object.values(CLIENT_NETWORKS)
     const subnet = networks[Math.floor(turn / ZONES.length) % networks.length]!
-    const question = { ...this.#records[zone]!.question(), subnet, dnssecOk: true }
-    return { zone, reply: client.ask(question) }
+    return { ...this.#records[turn % ZONES.length]!.question(), subnet }
   }
 
-  async #askResolver(name: string, client: UdpClient, i: number): Promise<void> {
-    while (!this.#isStopped) {
-      const reply = parseMessage(await this.#ask(client, i).reply)!
-      this.#note(name)
-      if ((reply.flags & HeaderFlag.TC) !== 0) continue
-      const isAnswered = reply.rcode === Rcode.NOERROR || reply.rcode === Rcode.NXDOMAIN
-      if (isAnswered && (reply.flags & HeaderFlag.AD) !== 0) continue
-      const { question, edns } = reply
-      const what = `${printName(question!.name)} ${printType(question!.type)}`
-      const errors = edns?.options
-        .filter(({ code }) => code === 15)
-        .map(({ data }) => printError(data))
-      const got = `${printRcode(reply.rcode)}, flags ${reply.flags.toString(16)} ${errors}`
-      this.#faults.push(`${new Date().toISOString()} ${name}: ${what}: ${got}`)
-    }
+  /** Checks the reply of a server. */
+  #check(reply: Buffer): void {
+    const name = parseMessage(reply)?.question?.name
+    const at = ZONES.findIndex(
+      ({ zone }) => name !== undefined && isSubdomain(name, wire(`${zone}.`)),
+    )
+    this.#checks[Math.max(0, at)]!.check(reply)
   }
 
-  async #askServer(client: UdpClient, i: number): Promise<void> {
-    while (!this.#isStopped) {
-      const { zone, reply } = this.#ask(client, i)
-      this.#checks[zone]!.check(await reply)
-      this.#note('in this process')
-    }
-  }
-
-  async #runDelv(): Promise<void> {
-    const [{ port }] = this.#resolvers as [RunningResolver, RunningResolver]
-    const delv = new Delv(port, temporaryDirectory(this.#t), this.#parent.key)
-    while (!this.#isStopped) {
-      const zone = this.count % ZONES.length
-      const { name, type } = this.#records[zone]!.question()
-      await delv.expect(this.#t, `${name} ${type}`, 'NOERROR', true)
-      this.#note('delv')
-    }
-  }
-
-  #note(who: string): void {
-    this.#counts.set(who, (this.#counts.get(who) ?? 0) + 1)
+  async #runDelv(delv: Delv): Promise<void> {
+    const { name, type } = this.#nextQuestion()
+    await delv.expect(this.#t, `${name} ${type}`, 'NOERROR', true)
+    this.#clients.note('delv')
   }
 }
 
 function recordsOfZones(): SteeredRecords[] {
   return ZONES.map(({ zone }, i) => new SteeredRecords(zone, i + 1))
-}
-
-/** Of an extended error (RFC 8914). */
-function printError(data: Uint8Array): string {
-  const bytes = Buffer.from(data)
-  return `EDE ${bytes.readUInt16BE(0)} ${bytes.toString('latin1', 2)}`
 }

@@ -25,7 +25,8 @@ export interface SiteOptions {
   readonly peers: readonly string[]
   /** Peers that may transfer its zone kdrnt. */
   readonly transferTo?: readonly string[]
-  /** Lines of the kuadrant block of the zone, and of block kdrnt and its kuadrant. */
+  /** Lines of the block of the zone, of its kuadrant, of block kdrnt and its kuadrant. */
+  readonly zoneLines?: string
   readonly lines?: string
   readonly kdrntLines?: string
   readonly kdrntKuadrant?: string
@@ -35,7 +36,7 @@ export interface SiteOptions {
 
 function corefileOf(site: SiteOptions): string {
   const { name, address, port, peers, transferTo = [], lines = '' } = site
-  const { kdrntLines = '', kdrntKuadrant = `site ${name}`, readyPort } = site
+  const { kdrntLines = '', kdrntKuadrant = `site ${name}`, zoneLines = '', readyPort } = site
   const transfer = transferTo.length === 0 ? '' : `transfer {\nto ${transferTo.join(' ')}\n}`
   return `kdrnt:${port} {
     bind ${address}
@@ -56,6 +57,7 @@ ${ZONE}:${port} {
         net 127.0.100.0/24 GEO-EU
         net 127.0.200.0/24 GEO-NA
     }
+    ${zoneLines}
     kuadrant {
         manifests zones
         site ${name}
@@ -138,6 +140,15 @@ export class Site {
   async kill(signal: 'SIGTERM' | 'SIGKILL' = 'SIGKILL'): Promise<void> {
     this.#server.process.kill(signal)
     await this.#server.exited()
+  }
+
+  /** Stops the process for a while: it answers nothing and reads nothing. */
+  pause(): void {
+    this.#server.process.kill('SIGSTOP')
+  }
+
+  resume(): void {
+    this.#server.process.kill('SIGCONT')
   }
 
   /** Starts the server again, with `changes` of its Corefile. */

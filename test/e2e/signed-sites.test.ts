@@ -1,0 +1,161 @@
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Random } from '../../src/base/random.ts'
+import { RRType } from '../../src/dns/iana/types.ts'
+import { HeaderFlag } from '../../src/dns/message/header.ts'
+import { parseMessage } from '../../src/dns/message/parse-message.ts'
+import { printRdata } from '../../src/dns/rdata/index.ts'
+import { type Question, UdpClient } from '../support/client.ts'
+import { needs } from '../support/peer.ts'
+import { faultsOfMessage } from '../support/response-validator.ts'
+import { freePort } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { until } from '../support/until.ts'
+import { wire } from '../support/zone-names.ts'
+import { startNamedResolver, startUnboundResolver } from './resolvers.ts'
+import { makeSettledKeys } from './settled-keys.ts'
+import { SignedClients } from './signed-clients.ts'
+import { SiteRecords } from './site-records.ts'
+import { AMERICA, ELSEWHERE, EUROPE, Site, ZONE } from './sites.ts'
+
+// Long: it starts several servers and resolvers.
+
+/*
+ * Sites with the same keys whose endpoints differ for a while: one of them has an edit that the others lack, is stopped, is
+ * killed, and returns. Each answer of each site validates, also in resolvers that mix records of all of them.
+ */
+
+const SITES = ['east', 'west', 'north']
+const EDITS = 12
+const NETWORKS = [EUROPE, AMERICA, ELSEWHERE]
+t.setTimeout(600_000)
+
+/** Sites that are peers of each other. Two of them share a directory of keys, the third has a copy. */
+async function startSites(t: Test, denial: string, records: readonly SiteRecords[]) {
+  const folder = temporaryDirectory(t)
+  const [keys, copy] = [join(folder, 'keys'), join(folder, 'copy')]
+  await makeSettledKeys(keys, ZONE, denial === 'nsec3')
+  cpSync(keys, copy, { recursive: true })
+  const ports: number[] = []
+  for (const _ of SITES) ports.push(await freePort())
+  const sites: Site[] = []
+  for (const [i, name] of SITES.entries()) {
+    const others = ports.filter((port) => port !== ports[i]).map((port) => `127.0.0.1:${port}`)
+    const dnssec = `dnssec {
+  keys ${i < 2 ? keys : copy}
+  denial ${denial}
+  ${denial === 'nsec3' ? 'split' : ''}
+  signatures_per_second 60000 60000
+ }`
+    const site = await Site.start(t, {
+      ...{ name, address: '127.0.0.1', port: ports[i]!, peers: others, transferTo: others },
+      zoneLines: `multisocket 1\n${dnssec}`,
+      lines: 'silent-site keep 1h\n answers 1',
+      files: { 'zones/app.yaml': records[i]!.text() },
+    })
+    sites.push(site)
+  }
+  return { sites, ports }
+}
+
+/** The rdata of the DNSKEY records of a server. */
+async function keysOf(port: number): Promise<readonly Uint8Array[]> {
+  const client = await UdpClient.connect(port)
+  const reply = parseMessage(await client.ask({ name: ZONE, type: 'DNSKEY', dnssecOk: true }))!
+  client.close()
+  return reply.answer.filter(({ type }) => type === RRType.DNSKEY).map(({ rdata }) => rdata)
+}
+
+class Clients {
+  readonly all: SignedClients
+  readonly #dnskeys: readonly Uint8Array[]
+  readonly #random = new Random(7)
+
+  constructor(dnskeys: readonly Uint8Array[]) {
+    this.#dnskeys = dnskeys
+    this.all = new SignedClients(() => this.#question())
+  }
+
+  #question(): Question {
+    const subnet = NETWORKS[this.#random.below(NETWORKS.length)]!
+    return { ...SiteRecords.question(this.#random), subnet }
+  }
+
+  /** The strictest validator, of one answer. */
+  check(site: string, octets: Buffer): void {
+    const reply = parseMessage(octets)!
+    if ((reply.flags & HeaderFlag.TC) !== 0) return
+    const zone = { apex: wire(`${ZONE}.`), dnskeys: this.#dnskeys, nowSeconds: Date.now() / 1000 }
+    for (const fault of faultsOfMessage(reply, zone)) this.all.faults.push(`${site}: ${fault}`)
+  }
+}
+
+const tools = needs('unbound', 'named')
+for (const denial of ['nsec', 'nsec3', 'compact']) {
+  t.test(`answers of sites that differ for a while validate, ${denial}`, tools, async (t) => {
+    const records = SITES.map((_, i) => new SiteRecords(i))
+    const { sites, ports } = await startSites(t, denial, records)
+    const dnskeys = await keysOf(ports[0]!)
+    for (const port of ports) t.strictSame(await keysOf(port), dnskeys, 'all have the same keys')
+    const clients = new Clients(dnskeys)
+    const key = dnskeys.find((dnskey) => dnskey[1] === 1)!
+    const delegated = {
+      key: `${ZONE}. 60 IN DNSKEY ${printRdata(RRType.DNSKEY, key)}`,
+      zones: { [ZONE]: ports },
+    }
+    const resolvers = [
+      await startUnboundResolver(t, delegated),
+      { ...(await startUnboundResolver(t, { ...delegated, mixes: true })), name: 'mixing Unbound' },
+      await startNamedResolver(t, delegated),
+    ]
+    for (const resolver of resolvers) await clients.all.askResolver(resolver)
+    for (const [i, name] of SITES.entries()) {
+      await clients.all.askServer(name, ports[i]!, (reply) => clients.check(name, reply))
+    }
+    await disturb(sites, records, clients.all)
+    await clients.all.stop()
+    for (const who of [...resolvers.map(({ name }) => name), ...SITES]) {
+      const count = clients.all.countOf(who)
+      t.ok(count > 500, `${who}: ${count} answers`)
+    }
+    const { faults } = clients.all
+    t.equal(faults.length, 0, faults.slice(0, 30).join('\n'))
+    for (const site of sites) t.notMatch(site.output, /\[ERROR\]/)
+  })
+}
+
+/** Edits all sites in turn; one site at a time is alone with its edits, because it or the others hear nothing. */
+async function disturb(
+  sites: readonly Site[],
+  records: readonly SiteRecords[],
+  clients: SignedClients,
+): Promise<void> {
+  const edit = async (index: number): Promise<void> => {
+    const { count } = clients
+    sites[index]!.write('zones/app.yaml', records[index]!.edit())
+    await until(() => clients.count >= count + 150, 'answers after an edit')
+  }
+  const [, west, north] = sites as readonly [Site, Site, Site]
+  for (let i = 0; i < EDITS; i++) await edit(i % sites.length)
+  west.pause()
+  for (let i = 0; i < EDITS; i++) await edit(i % 2 === 0 ? 0 : 2)
+  west.resume()
+  await edit(1)
+  await north.kill()
+  for (let i = 0; i < EDITS; i++) await edit(i % sites.length)
+  await north.restart()
+  await edit(0)
+  await edit(1)
+  const areEqual = async (): Promise<boolean> => {
+    const [first, ...others] = await Promise.all(sites.map((site) => contentOf(site)))
+    return others.every((one) => one === first)
+  }
+  await until(areEqual, 'all sites to have the same')
+}
+
+/** What a site answers for the hosts that have one answer. */
+async function contentOf(site: Site): Promise<string> {
+  const answers = SiteRecords.hosts().map((host) => site.ask(EUROPE, host))
+  return (await Promise.all(answers)).join()
+}
