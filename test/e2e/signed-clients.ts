@@ -1,8 +1,11 @@
-import { printRcode, printType, Rcode } from '../../src/dns/iana/index.ts'
+import { printRcode, printType, Rcode, RRType } from '../../src/dns/iana/index.ts'
 import { HeaderFlag } from '../../src/dns/message/header.ts'
 import { parseMessage } from '../../src/dns/message/parse-message.ts'
 import { printName } from '../../src/dns/name/name.ts'
 import { type Question, UdpClient } from '../support/client.ts'
+import { faultsOfMessage } from '../support/response-validator.ts'
+import { until } from '../support/until.ts'
+import { wire } from '../support/zone-names.ts'
 import type { RunningResolver } from './resolvers.ts'
 
 /** How many questions each client has in flight. */
@@ -10,6 +13,7 @@ const WINDOW = 4
 /** A server may be stopped or restarted while a question waits. */
 const TRIES = 120
 
+/** Checks a reply to a query with DO. */
 type CheckReply = (reply: Buffer) => void
 
 /** Ask resolvers and servers all the time, and note which answers do not validate. */
@@ -90,6 +94,34 @@ export class SignedClients {
       .map(({ data }) => printError(data))
     const got = `${printRcode(reply.rcode)}, flags ${reply.flags.toString(16)} ${errors}`
     this.faults.push(`${new Date().toISOString()} ${who}: ${what}: ${got}`)
+  }
+}
+
+/** Waits until a server serves a zone, without the final dot; returns the rdata of its DNSKEY records. */
+export async function dnskeysOf(port: number, zone: string): Promise<readonly Uint8Array[]> {
+  const client = await UdpClient.connect(port)
+  let found: readonly Uint8Array[] = []
+  await until(async () => {
+    const reply = parseMessage(await client.ask({ name: zone, type: 'DNSKEY' }))!
+    found = reply.answer.filter(({ type }) => type === RRType.DNSKEY).map(({ rdata }) => rdata)
+    return found.length > 0
+  }, `the keys of ${zone}`)
+  client.close()
+  return found
+}
+
+/** The strictest validator of replies of a zone whose keys do not change. */
+export function strictCheck(
+  clients: SignedClients,
+  zone: string,
+  dnskeys: readonly Uint8Array[],
+): CheckReply {
+  const apex = wire(`${zone}.`)
+  return (octets) => {
+    const reply = parseMessage(octets)!
+    if ((reply.flags & HeaderFlag.TC) !== 0) return
+    const faults = faultsOfMessage(reply, { apex, dnskeys, nowSeconds: Date.now() / 1000 })
+    clients.faults.push(...faults)
   }
 }
 
