@@ -3,7 +3,8 @@
 //     [--shapes plain,chain|dnssec] [--clients 200] [--outstanding 200]
 // ROOT: another checkout with its `dist`, named `base` in the table. Every server has one UDP thread. Within each round,
 // the servers are loaded in turn with each shape, so a busy machine slows all of them; a ratio is the median of the
-// rounds' ratios. `dnssec`: the shapes of signed zones; needs dnssec-signzone. Then a second table has ratios of rates.
+// rounds' ratios. `dnssec`: the shapes of signed zones; needs dnssec-signzone. Then a second table has ratios of rates. The
+// signatures of some answers are verified first.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -21,8 +22,9 @@ import { nsd } from './shapes/nsd.mjs'
 import { sextant } from './shapes/sextant.mjs'
 import { DNSSEC_SHAPES, SHAPES } from './shapes/shapes.mjs'
 import { signZones } from './shapes/signed-zones.mjs'
+import { verifySigned } from './shapes/verify-signed.mjs'
 
-const START_LIMIT_MS = 30_000
+const START_LIMIT_MS = 120_000
 /** A query path is compiled after some ten thousand queries. */
 const WARM_QUERIES = 200_000
 
@@ -73,7 +75,7 @@ async function start(peer) {
     const load = await measure(row, 'plain', 0.1).catch(() => undefined)
     if (load !== undefined) return [row]
     if (server.failure !== undefined) throw new Error(server.failure)
-    if (Date.now() > end) throw new Error(`${peer.name} did not answer`)
+    if (Date.now() > end) throw new Error(`${peer.name} did not answer: ${server.output()}`)
   }
 }
 
@@ -120,7 +122,12 @@ const measured = shapes.map((shape) => {
   const able = rows.filter(({ peer }) => !peer.lacks.includes(shape))
   return { shape, able, figures: able.map(() => []) }
 })
-for (const { shape, able } of measured) for (const row of able) await warm(row, shape)
+for (const { shape, able } of measured) {
+  for (const row of able) {
+    if (SHAPES[shape].without !== undefined) await verifySigned(row.peer, row.port, SHAPES[shape])
+    await warm(row, shape)
+  }
+}
 for (let round = 0; round < rounds; round++) {
   for (const { shape, able, figures } of measured) {
     for (const [i, row] of able.entries()) figures[i].push(await measure(row, shape, seconds))
@@ -141,11 +148,15 @@ for (const { shape, able, figures } of measured) {
   )
 }
 
-const ratioOf = (figures, others, of) => {
-  return median(figures.map((figure, round) => of(figure) / of(others[round]))).toFixed(2)
+const ratiosOf = (figures, others, of) => {
+  return figures.map((figure, round) => of(figure) / of(others[round])).sort((a, b) => a - b)
 }
+/** Medians, and the quartiles of CPU. */
 const rateAndCpu = (figures, others) => {
-  return ` ${ratioOf(figures, others, ({ qps }) => qps)} (${ratioOf(figures, others, ({ cpu }) => cpu)}) |`
+  const rate = median(ratiosOf(figures, others, ({ qps }) => qps)).toFixed(2)
+  const cpu = ratiosOf(figures, others, ({ cpu }) => cpu)
+  const at = (share) => cpu[Math.round((cpu.length - 1) * share)].toFixed(2)
+  return ` ${rate} (${median(cpu).toFixed(2)}; ${at(0.25)} to ${at(0.75)}) |`
 }
 const withDo = measured.filter(({ shape }) => shapes.includes(SHAPES[shape].without))
 if (withDo.length > 0) {
@@ -154,7 +165,7 @@ if (withDo.length > 0) {
     ...names.slice(1).map((name) => `Sextant/${name}`),
   ]
   console.log(
-    `\n| ratio of rates (of CPU) | ${heads.join(' | ')} |\n|---|${'---:|'.repeat(heads.length)}`,
+    `\n| ratio of rates (of CPU, user and system; quartiles) | ${heads.join(' | ')} |\n|---|${'---:|'.repeat(heads.length)}`,
   )
 }
 for (const { shape, able, figures } of withDo) {

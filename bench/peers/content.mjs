@@ -4,6 +4,10 @@ export const GEO_ZONE = 'k.example.com'
 export const GEO_NAME = `app.${GEO_ZONE}`
 export const PLAIN_ZONE = 'plain.example'
 
+/** The GEO zone again; servers sign it themselves. */
+export const SIGNED_GEO_ZONE = 's.example.com'
+export const SIGNED_GEO_NAME = `app.${SIGNED_GEO_ZONE}`
+
 /** Endpoints of GEO_NAME by continent; clients from elsewhere get those of EU. */
 export const ENDPOINTS = {
   EU: [

@@ -34,7 +34,7 @@ export function composePool(file, form) {
   for (let i = 0; i < count; i++) {
     const [name, type] = lines[i % lines.length].split(' ')
     start[i] = at
-    at = composeQuery(memory.bytes, at, { index: i, name, type: TYPES[type], form })
+    at = composeQuery(memory.bytes, at, { index: i, name, type, form })
     length[i] = at - start[i]
   }
   const low = new Uint32Array(count)
@@ -46,7 +46,8 @@ export function composePool(file, form) {
   return { count, low, high, length, memory }
 }
 
-function composeQuery(bytes, start, { index, name, type, form }) {
+/** Returns the end of the query. `type`: as in `TYPES`. */
+export function composeQuery(bytes, start, { index, name, type, form }) {
   const words = form.split(',')
   const header = words.includes('proxy') ? composeProxyHeader() : []
   bytes.set(header, start)
@@ -66,7 +67,7 @@ function composeQuery(bytes, start, { index, name, type, form }) {
     for (let i = 0; i < label.length; i++) bytes[at++] = label.charCodeAt(i)
   }
   // The OPT has a payload size of 1232 octets (RFC 6891).
-  const rest = [0, 0, type, 0, 1, ...opt, ...options]
+  const rest = [0, 0, TYPES[type], 0, 1, ...opt, ...options]
   bytes.set(rest, at)
   return at + rest.length
 }

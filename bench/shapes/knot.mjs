@@ -6,6 +6,8 @@ import {
   masterFile,
   PLAIN_ZONE,
   plainLines,
+  SIGNED_GEO_NAME,
+  SIGNED_GEO_ZONE,
 } from '../peers/content.mjs'
 import { write } from '../peers/files.mjs'
 import { writeConfig } from '../peers/servers/knot.mjs'
@@ -32,6 +34,11 @@ export const knot = {
         return `${place}.klb.shop 60 IN CNAME g0-${place}.klb.shop\ng0-${place}.klb.shop 60 IN A ${address}\n`
       }),
     ])
+    zoneFile(directory, SIGNED_GEO_ZONE, [`app 60 IN A ${ENDPOINTS.EU[0].address}\n`])
+    write(join(directory, 'signed-geo.conf'), [
+      `${SIGNED_GEO_NAME}:\n`,
+      ...codes.map(({ code, address }) => `  - geo: "${code}"\n    A: ${address}\n`),
+    ])
     write(join(directory, 'geo.conf'), [
       `${GEO_NAME}:\n`,
       ...codes.map(({ code, address }) => `  - geo: "${code}"\n    A: ${address}\n`),
@@ -42,7 +49,8 @@ export const knot = {
     ])
     return writeConfig({ directory, port, mmdb }, [
       { zone: PLAIN_ZONE, file: PLAIN_ZONE },
-      { zone: GEO_ZONE, file: GEO_ZONE, geo: true },
+      { zone: GEO_ZONE, file: GEO_ZONE, geo: 'geo' },
+      { zone: SIGNED_GEO_ZONE, file: SIGNED_GEO_ZONE, geo: 'signed-geo', signed: true },
       ...signedZones,
     ])
   },

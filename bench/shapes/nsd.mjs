@@ -8,7 +8,7 @@ import { plainZoneLines } from './shapes.mjs'
 export const nsd = {
   name: 'NSD',
   command: 'nsd',
-  lacks: ['cookie', 'geo', 'geo-cookie', 'chain', 'one', 'several'],
+  lacks: ['cookie', 'geo', 'geo-cookie', 'chain', 'one', 'several', 'signed-geo', 'signed-geo-do'],
   prepare({ directory, port, signedZones }) {
     const file = join(directory, 'zone')
     write(file, masterFile(PLAIN_ZONE, plainZoneLines(plainLines)))

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   ENDPOINTS,
@@ -7,20 +7,31 @@ import {
   masterFile,
   PLAIN_ZONE,
   plainLines,
+  SIGNED_GEO_NAME,
+  SIGNED_GEO_ZONE,
 } from '../peers/content.mjs'
 import { write } from '../peers/files.mjs'
 import { ANSWERS, CHAIN_HOST, ONE_HOST, plainZoneLines, SEVERAL_HOST } from './shapes.mjs'
 
 const ALIAS = `klb.${CHAIN_HOST}`
 
+/** True if the build of a checkout can sign zones. */
+const canSign = (root) => existsSync(join(root, 'dist/signing'))
+
 /** `root`: of the checkout whose `dist` is measured. */
 export const sextant = (name, root) => ({
   name,
   command: process.execPath,
-  lacks: [],
+  lacks: canSign(root) ? [] : ['signed-geo', 'signed-geo-do'],
   prepare({ directory, port, mmdb, signedZones }) {
     mkdirSync(join(directory, 'records'), { recursive: true })
-    write(join(directory, 'records/app.yaml'), manifest('app', GEO_NAME, geoEndpoints()))
+    mkdirSync(join(directory, 'signed-records'), { recursive: true })
+    write(join(directory, 'records/app.yaml'), manifest('app', GEO_NAME, geoEndpoints(GEO_NAME)))
+    const signedEndpoints = geoEndpoints(SIGNED_GEO_NAME)
+    write(
+      join(directory, 'signed-records/app.yaml'),
+      manifest('app', SIGNED_GEO_NAME, signedEndpoints),
+    )
     write(join(directory, 'records/shop.yaml'), manifest('shop', CHAIN_HOST, chainEndpoints()))
     write(join(directory, 'records/one.yaml'), manifest('one', ONE_HOST, weighted(ONE_HOST)))
     write(
@@ -48,11 +59,28 @@ ${PLAIN_ZONE}:${port} {
     minimal
     file ${directory}/zone ${PLAIN_ZONE}
 }
+${canSign(root) ? signingBlock(directory, port, mmdb) : ''}
 ${signedZones.map((signed) => signedBlock(port, signed)).join('')}`,
     )
     return [join(root, 'dist/main.js'), 'serve', '-conf', join(directory, 'Corefile')]
   },
 })
+
+const signingBlock = (directory, port, mmdb) => `${SIGNED_GEO_ZONE}:${port} {
+    bind 127.0.0.1
+    multisocket 1
+    errors
+    geoip ${mmdb} {
+        edns-subnet
+    }
+    kuadrant ${SIGNED_GEO_ZONE} {
+        manifests ${directory}/signed-records
+    }
+    dnssec {
+        keys ${directory}/keys
+    }
+}
+`
 
 const signedBlock = (port, { zone, file }) => `${zone}:${port} {
     bind 127.0.0.1
@@ -83,10 +111,10 @@ const endpoint = ({ dnsName, type, target, ...properties }) => `    - dnsName: $
 `
 const property = ([name, value]) => `{ name: ${name}, value: "${value}" }`
 
-function geoEndpoints() {
+function geoEndpoints(dnsName) {
   return Object.entries(ENDPOINTS).flatMap(([code, endpoints]) =>
     endpoints.map(({ address, weight }) => {
-      return { dnsName: GEO_NAME, type: 'A', target: address, 'geo-code': `GEO-${code}`, weight }
+      return { dnsName, type: 'A', target: address, 'geo-code': `GEO-${code}`, weight }
     }),
   )
 }

@@ -1,5 +1,5 @@
 // The shapes of queries, and the zones that answer them.
-import { GEO_NAME, GEO_ZONE, PLAIN_ZONE, simpleName } from '../peers/content.mjs'
+import { GEO_NAME, GEO_ZONE, PLAIN_ZONE, SIGNED_GEO_NAME, simpleName } from '../peers/content.mjs'
 
 const NAMES = 1000
 /** The plain zone, signed with NSEC and with NSEC3. */
@@ -27,6 +27,11 @@ const random = (below) => {
 /** Each gets two shapes: without DO, and with it. */
 const signed = {
   signed: { title: 'signed zone, plain A', lines: eachIn('n', SIGNED, 'A') },
+  'signed-geo': {
+    title: 'signed by the server, GEO + weight, ECS',
+    lines: () => [`${SIGNED_GEO_NAME} A`],
+    form: 'ecs',
+  },
   'signed-alias': { title: 'signed zone, CNAME chain of 2', lines: eachIn('c', SIGNED, 'A') },
   'signed-nodata': { title: 'signed zone, NODATA', lines: eachIn('n', SIGNED, 'AAAA') },
   'signed-nxdomain': { title: 'signed zone, NXDOMAIN', lines: () => random(SIGNED), rcode: 3 },
@@ -41,9 +46,17 @@ const signed = {
   'hashed-nxdomain': { title: 'NSEC3, NXDOMAIN', lines: () => random(HASHED), rcode: 3 },
 }
 
-const withDo = ([name, shape]) => [
-  [name, { ...shape, form: 'edns' }],
-  [`${name}-do`, { ...shape, title: `${shape.title}, DO`, form: 'do', without: name }],
+const withDo = ([name, { form, ...shape }]) => [
+  [name, { ...shape, form: form ?? 'edns' }],
+  [
+    `${name}-do`,
+    {
+      ...shape,
+      title: `${shape.title}, DO`,
+      form: form === undefined ? 'do' : `do,${form}`,
+      without: name,
+    },
+  ],
 ]
 
 /**

@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ENDPOINTS, GEO_NAME, GEO_ZONE, masterFile, PLAIN_ZONE, plainLines } from '../content.mjs'
 import { write } from '../files.mjs'
+import { findCommand } from '../server-process.mjs'
 
 export const knot = {
   name: 'Knot',
@@ -21,22 +23,26 @@ export const knot = {
       write(join(directory, 'geo.conf'), [`${GEO_NAME}:\n`, ...places])
     }
     return writeConfig({ directory, port, mmdb: geo ? mmdb : undefined }, [
-      { zone, file: 'zone', geo },
+      { zone, file: 'zone', ...(geo ? { geo: 'geo' } : {}) },
     ])
   },
 }
 
-/** Writes knot.conf for `zones`; returns the arguments of knotd. mod-geoip reads geo.conf. */
+/**
+ * Writes knot.conf for `zones`; returns the arguments of knotd. `geo`: mod-geoip reads the file of this name, with the
+ * extension `.conf`. `signed`: Knot signs the zone, and mod-geoip its answers.
+ */
 export function writeConfig({ directory, port, mmdb }, zones) {
   mkdirSync(join(directory, 'db'), { recursive: true })
   const path = join(directory, 'knot.conf')
   const zoneLines = zones.map(
-    ({ zone, file, geo }) => `  - domain: ${zone}
+    ({ zone, file, geo, signed }) => `  - domain: ${zone}
     storage: ${directory}
     file: ${file}
     journal-content: none
-${geo ? '    module: mod-geoip/geo\n' : ''}`,
+${signed ? '    zonefile-load: whole\n    zonefile-sync: -1\n    dnssec-signing: on\n    dnssec-policy: csk\n' : ''}${geo ? `    module: mod-geoip/${geo}\n` : ''}`,
   )
+  const geoNames = zones.flatMap(({ geo }) => geo ?? [])
   write(path, [
     `server:
     rundir: ${directory}
@@ -50,16 +56,26 @@ log:
     any: warning
 database:
     storage: ${directory}/db
-${mmdb === undefined ? '' : module(directory, mmdb)}zone:
+policy:
+  - id: csk
+    algorithm: ecdsap256sha256
+    single-type-signing: on
+${mmdb === undefined ? '' : `mod-geoip:\n${geoNames.map((name) => module(directory, name, mmdb)).join('')}`}zone:
 `,
     ...zoneLines,
   ])
+  for (const { zone } of zones.filter(({ signed }) => signed)) makeKey(path, zone)
   return ['-c', path]
 }
 
-const module = (directory, mmdb) => `mod-geoip:
-  - id: geo
-    config-file: ${directory}/geo.conf
+/** mod-geoip does not load if the zone has no key yet. */
+function makeKey(path, zone) {
+  const key = ['algorithm=ecdsap256sha256', 'ksk=yes', 'zsk=yes']
+  execFileSync(findCommand('keymgr'), ['-c', path, zone, 'generate', ...key], { stdio: 'ignore' })
+}
+
+const module = (directory, name, mmdb) => `  - id: ${name}
+    config-file: ${directory}/${name}.conf
     ttl: 60
     mode: geodb
     geodb-file: ${mmdb}
