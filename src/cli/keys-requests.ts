@@ -1,6 +1,8 @@
 import { InputError } from '../base/errors.ts'
+import { printTime } from '../base/rfc3339.ts'
 import { printName } from '../dns/name/name.ts'
 import type { KeyStore } from '../signing/keys/key-store.ts'
+import { isAsked } from '../signing/rolls/observe.ts'
 import {
   printRequest,
   type RollRequest,
@@ -42,8 +44,19 @@ export async function retireKey(zone: Uint8Array, id: string, store: KeyStore): 
 }
 
 /** `keys ds --published`. Returns the request as a text. @throws InputError. */
-export function notePublishedDs(zone: Uint8Array, store: KeyStore): Promise<string> {
-  return request(zone, store, ({ ds }) => ({ kind: 'published', ids: ds.keys }))
+export function notePublishedDs(
+  zone: Uint8Array,
+  store: KeyStore,
+  nowSeconds: number,
+): Promise<string> {
+  return request(zone, store, (state) => {
+    const { ds, askedSeconds } = state
+    if (!isAsked(state, nowSeconds)) {
+      const end = askedSeconds === Infinity ? '' : ` until ${printTime(askedSeconds * 1000)}`
+      fail(`the parent may still follow older CDS of ${printName(zone)}${end}; confirm after that`)
+    }
+    return { kind: 'published', ids: ds.keys }
+  })
 }
 
 async function request(

@@ -70,7 +70,7 @@ async function showDs({ args, store, output }: KeysTask): Promise<number> {
   const { keys, faults } = await store.load()
   for (const fault of faults) output.printError(fault.print())
   const zone = args.zone!
-  if (args.isPublished) return printText(await notePublishedDs(zone, store), output)
+  if (args.isPublished) return printText(await notePublishedDs(zone, store, nowSeconds()), output)
   const { rolls } = await readZoneState(zone, keys, { store, nowSeconds: nowSeconds() })
   if (rolls?.ds.keys.length === 0) {
     const message = `the parent should have no DS of ${printName(zone)} now`

@@ -319,7 +319,7 @@ function storeState(
     configured: layout,
     wanted: layout,
     isSigned: true,
-    cdsSeconds: 0,
+    askedSeconds: 0,
     keys,
     dnskey: settled(ids('csk', 'ksk', 'zsk').sort(), SECONDS - DAY),
     signers: settled(ids('csk', 'zsk'), SECONDS - DAY),
@@ -407,6 +407,18 @@ t.test('requests that a server will carry out', async (t) => {
   ] as const) {
     t.match(await act(...argv), { code: 0, printed: [`the server will carry out: ${line}`] })
   }
+  await t.test('a confirmation before all servers have the CDS', async (t) => {
+    const path = join(folder, 'rolls-example.org.state')
+    const before = readFileSync(path, 'utf8')
+    for (const [time, fault] of [
+      ['pending', /may still follow older CDS of example.org.; confirm after that/],
+      ['2099-01-01T00:00:00Z', /older CDS of example.org. until 2099-01-01T00:00:00/],
+    ] as const) {
+      writeFileSync(path, before.replace(/^cds .*$/m, `cds ${time}`))
+      t.match((await act('ds', ZONE, '--published')).errors, [fault])
+    }
+    writeFileSync(path, before)
+  })
   const text = readFileSync(join(folder, 'rolls-example.org.state'), 'utf8')
   const requests = scanRollState(text).requests.map(({ kind }) => kind)
   t.strictSame(requests, ['roll', 'roll', 'layout', 'delegation', 'retire', 'published'])

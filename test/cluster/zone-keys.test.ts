@@ -6,6 +6,7 @@ import { coveredType, verifySet } from '../../src/dns/dnssec/rrsig.ts'
 import { RRType, scanType } from '../../src/dns/iana/types.ts'
 import { openApi } from '../../src/kube/open-api.ts'
 import { KeySecret } from '../../src/signing/keys/key-secret.ts'
+import { isAsked } from '../../src/signing/rolls/observe.ts'
 import { type RollRequest, requestRoll, scanRollState } from '../../src/signing/rolls/roll-state.ts'
 import { applyAll } from '../support/apply.ts'
 import { UdpClient } from '../support/client.ts'
@@ -109,6 +110,8 @@ class Site {
   readonly signers: Signer[] = []
   /** DS of the parent; empty = it has none yet. */
   ds: readonly Uint8Array[] = []
+  /** An operator has confirmed that the parent has the DS. */
+  #isConfirmed = true
   readonly faults: string[] = []
   validated = 0
 
@@ -138,10 +141,15 @@ class Site {
   async followCds(): Promise<void> {
     const { rdata } = await this.signers.at(-1)!.ask('k.example', 'CDS')
     const print = (all: readonly Uint8Array[]) => all.map((one) => Buffer.from(one).toString('hex'))
-    if (rdata.length === 0 || print(rdata).sort().join() === print(this.ds).sort().join()) return
-    this.ds = rdata
-    const { ds } = scanRollState((await this.store.readState(ZONE))!)
-    await this.request({ kind: 'published', ids: ds.keys })
+    if (rdata.length === 0) return
+    if (print(rdata).sort().join() !== print(this.ds).sort().join()) {
+      this.ds = rdata
+      this.#isConfirmed = false
+    }
+    const state = scanRollState((await this.store.readState(ZONE))!)
+    if (this.#isConfirmed || !isAsked(state, Math.floor(systemClock.now() / 1000))) return
+    this.#isConfirmed = true
+    await this.request({ kind: 'published', ids: state.ds.keys })
   }
 
   request(request: RollRequest): Promise<void> {

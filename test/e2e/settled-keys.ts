@@ -50,7 +50,7 @@ export async function makeSettledKeys(
     configured: layout,
     wanted: layout,
     isSigned: true,
-    cdsSeconds: nowSeconds,
+    askedSeconds: nowSeconds,
     keys,
     dnskey: settled(keys.map(({ id }) => id).sort(), nowSeconds),
     signers: settled(idsOf('ksk'), nowSeconds),

@@ -97,6 +97,8 @@ export class Stage {
   readonly #clients: SignedClients
   #resolvers: readonly RunningResolver[] = []
   #firstTags: readonly (readonly number[])[] = []
+  /** Zones whose new DS the parent has, which is not confirmed yet. */
+  readonly #followed = new Set<string>()
   #disturbances = 0
   #turn = 0
 
@@ -239,20 +241,26 @@ export class Stage {
     for (const server of this.#servers) t.notMatch(server.output(), /\[ERROR\]/)
   }
 
-  async #runKeys(args: readonly string[]): Promise<void> {
+  /** `refusal`: an error that is expected. Resolves to false if it happens. */
+  async #runKeys(args: readonly string[], refusal?: RegExp): Promise<boolean> {
     const { directory } = this.#servers[0]!
     const { code, stdout, stderr } = await runSextant(directory, [
       ...['keys', ...args, '-keys', this.#keys],
     ])
-    if (code !== 0) throw new Error(`keys ${args.join(' ')}: ${stdout}${stderr}`)
+    if (code === 0) return true
+    if (refusal?.test(stderr)) return false
+    throw new Error(`keys ${args.join(' ')}: ${stdout}${stderr}`)
   }
 
-  /** The parent follows the CDS, and its operator says so. */
+  /** The parent follows the CDS, and its operator says so as soon as that is allowed. */
   async #followCds(): Promise<void> {
     const ports = this.#servers.map(({ port }) => port)
     for (const { zone } of ZONES) {
-      if (!(await this.#parent.follow(zone, ports))) continue
-      await this.#runKeys(['ds', zone, '--published'])
+      if (await this.#parent.follow(zone, ports)) this.#followed.add(zone)
+      if (!this.#followed.has(zone)) continue
+      if (await this.#runKeys(['ds', zone, '--published'], /confirm after that/)) {
+        this.#followed.delete(zone)
+      }
     }
     await delay(FOLLOW_MS)
   }

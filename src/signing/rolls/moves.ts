@@ -30,8 +30,8 @@ export function move(start: RollState, nowSeconds: number): Moved {
     if (next === undefined) break
     steps.push(...printMove(state, next))
     const { name, keys } = next
-    const cdsSeconds = name === 'ds' ? Infinity : state.cdsSeconds
-    state = { ...state, cdsSeconds, [name]: moveTo(state[name], keys, nowSeconds) }
+    const askedSeconds = name === 'ds' ? Infinity : state.askedSeconds
+    state = { ...state, askedSeconds, [name]: moveTo(state[name], keys, nowSeconds) }
   }
   return { state, steps }
 }

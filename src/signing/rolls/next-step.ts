@@ -23,10 +23,7 @@ export function nextStep(
   const ages = state.keys
     .filter(({ isWanted }) => isWanted)
     .map((key) => dueSeconds(key, input.policy))
-  // A request that the parent has the DS waits until all servers have the CDS.
-  const asked = state.cdsSeconds + input.policy.zonePropagationSeconds + 1
-  const answers = state.requests.length > 0 ? [asked] : []
-  const times = [...new Set([...ends, ...ages, ...answers])]
+  const times = [...new Set([...ends, ...ages])]
     .filter((time) => time > input.nowSeconds && time < SECONDS_MAX)
     .sort((a, b) => a - b)
   for (const nowSeconds of times) {

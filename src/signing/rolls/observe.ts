@@ -17,7 +17,7 @@ export function notePublished(
   nowSeconds: number,
 ): RollState {
   const { zonePropagationSeconds, publishSafetySeconds, retireSafetySeconds } = policy
-  // Where a DNSKEY RRset was missing, caches have a negative answer.
+  // Where a DNSKEY RRset was missing, caches have a negative answer. The TTLs of the unsigned zone are not known.
   const hadNone = state.dnskey.older.some(({ keys }) => keys.length === 0)
   const dnskeyTtl = hadNone ? Math.max(dnskeySeconds, zoneSeconds) : dnskeySeconds
   const [keysWait, zoneWait] = [publishSafetySeconds, retireSafetySeconds].map(
@@ -25,20 +25,18 @@ export function notePublished(
   )
   const dnskey = confirm(state.dnskey, dnskeyTtl, keysWait!, nowSeconds)
   const signers = confirm(state.signers, zoneSeconds, zoneWait!, nowSeconds)
-  const cdsSeconds = state.cdsSeconds === Infinity ? nowSeconds : state.cdsSeconds
+  // Times are whole seconds, rounded down.
+  const servedSeconds = nowSeconds + zonePropagationSeconds + 1
+  const askedSeconds = Math.min(state.askedSeconds, servedSeconds)
   const isSame = dnskey === state.dnskey && signers === state.signers
-  return isSame && cdsSeconds === state.cdsSeconds
+  return isSame && askedSeconds === state.askedSeconds
     ? state
-    : { ...state, dnskey, signers, cdsSeconds }
+    : { ...state, dnskey, signers, askedSeconds }
 }
 
-/** True if all servers of the zone have the CDS that the parent should follow. */
-export function isAsked(
-  { cdsSeconds }: RollState,
-  policy: RollPolicy,
-  nowSeconds: number,
-): boolean {
-  return nowSeconds > cdsSeconds + policy.zonePropagationSeconds
+/** True if the parent can follow only the CDS of the DS that it should have now. */
+export function isAsked({ askedSeconds }: RollState, nowSeconds: number): boolean {
+  return nowSeconds >= askedSeconds
 }
 
 /** The DS records that all servers of the parent have. */
@@ -46,20 +44,22 @@ export interface SeenParent {
   /** Sorted ids of the keys of the zone that they belong to. */
   readonly keys: readonly string[]
   readonly ttlSeconds: number
+  /** When the parent was asked. */
+  readonly atSeconds: number
 }
 
 /** Notes what the parent has, whether it was asked for that or not. */
 export function noteParent(
   state: RollState,
-  { keys, ttlSeconds }: SeenParent,
+  { keys, ttlSeconds, atSeconds }: SeenParent,
   policy: RollPolicy,
   nowSeconds: number,
 ): RollState {
   const { parentPropagationSeconds, parentDsTtlSeconds, retireSafetySeconds } = policy
   const { ds } = state
   if (equalIds(keys, ds.keys)) {
-    // The parent may still find older CDS, and change the DS back.
-    if (!ds.isKnown && !isAsked(state, policy, nowSeconds)) return state
+    // Before that, the parent may have found older CDS, and changed the DS back.
+    if (!ds.isKnown && !isAsked(state, Math.min(atSeconds, nowSeconds))) return state
     const ttl = Math.max(ttlSeconds, parentDsTtlSeconds)
     const waitSeconds = parentPropagationSeconds + retireSafetySeconds
     const known = confirm(ds, ttl, waitSeconds, nowSeconds)

@@ -110,7 +110,7 @@ class Draft {
         .sort()
     }
     const none = settled([], nowSeconds)
-    const rest = { isSigned: true, cdsSeconds: 0, claim: undefined, requests: [] }
+    const rest = { isSigned: true, askedSeconds: 0, claim: undefined, requests: [] }
     const common = { configured, wanted, keys, ...rest }
     if (keys.length === 0) return { ...common, dnskey: none, signers: none, ds: none }
     this.steps.push(`use ${keys.map(keyName).join(' and ')}, found in the key store`)
@@ -142,12 +142,13 @@ class Draft {
 
   /** The clock may have been put back. */
   #correctTimes(nowSeconds: number): void {
-    const { cdsSeconds, keys } = this.state
-    const isLater = (seconds: number): boolean => seconds > nowSeconds && seconds !== Infinity
-    if (!isLater(cdsSeconds) && !keys.some((key) => isLater(key.sinceSeconds))) return
+    const { askedSeconds, keys } = this.state
+    const servedSeconds = nowSeconds + this.#input.policy.zonePropagationSeconds + 1
+    const isAhead = askedSeconds !== Infinity && askedSeconds > servedSeconds
+    if (!isAhead && keys.every((key) => key.sinceSeconds <= nowSeconds)) return
     this.state = {
       ...this.state,
-      cdsSeconds: isLater(cdsSeconds) ? nowSeconds : cdsSeconds,
+      askedSeconds: isAhead ? servedSeconds : askedSeconds,
       keys: keys.map((key) => ({ ...key, sinceSeconds: Math.min(key.sinceSeconds, nowSeconds) })),
     }
   }
@@ -174,7 +175,8 @@ class Draft {
         this.state = { ...this.state, isSigned: request.isSigned }
         return true
       case 'published':
-        return this.#notePublished(request)
+        this.#notePublished(request)
+        return true
     }
   }
 
@@ -198,17 +200,20 @@ class Draft {
     return true
   }
 
-  #notePublished(request: RollRequest & { kind: 'published' }): boolean {
+  /** A confirmation does not wait: until older CDS are gone, the parent may follow them after it. */
+  #notePublished(request: RollRequest & { kind: 'published' }): void {
     const { policy, nowSeconds } = this.#input
     if (!equalIds(request.ids, this.state.ds.keys)) {
       this.#refuse(request, 'the parent should have other DS records now')
-      return true
+      return
     }
-    if (!isAsked(this.state, policy, nowSeconds)) return false
-    const seen = { keys: request.ids, ttlSeconds: 0 }
+    if (!isAsked(this.state, nowSeconds)) {
+      this.#refuse(request, 'it came before all servers of the zone had the CDS')
+      return
+    }
+    const seen = { keys: request.ids, ttlSeconds: 0, atSeconds: nowSeconds }
     this.state = noteParent(this.state, seen, policy, nowSeconds)
     this.steps.push('the parent has the DS records, as the user says')
-    return true
   }
 
   #refuse(request: RollRequest, reason: string): void {

@@ -71,8 +71,8 @@ export interface RollState extends Readonly<Record<TimelineName, Timeline>> {
   readonly wanted: KeyLayout
   /** False = the DS should be removed. */
   readonly isSigned: boolean
-  /** Since when the CDS of `ds` are served; Infinity = not yet: the parent may still follow older ones. */
-  readonly cdsSeconds: number
+  /** When all servers serve the CDS of `ds`, and the parent can follow no older ones; Infinity = no server does yet. */
+  readonly askedSeconds: number
   readonly keys: readonly RollKey[]
   readonly claim: CreationClaim | undefined
   readonly requests: readonly RollRequest[]
@@ -96,7 +96,7 @@ export function printRollState(state: RollState): string {
     `wanted ${printLayout(state.wanted)}`,
     `delegation ${state.isSigned ? 'signed' : 'unsigned'}`,
     ...state.keys.map(printKey),
-    `cds ${printEnd(state.cdsSeconds)}`,
+    `cds ${printEnd(state.askedSeconds)}`,
     ...TIMELINES.flatMap((name) => printTimeline(name, state[name])),
     ...(claim === undefined ? [] : [`claim ${printSeconds(claim.untilSeconds)} ${claim.server}`]),
     ...state.requests.map(printRequest),
@@ -118,14 +118,14 @@ export function scanRollState(text: string): RollState {
       throw new InputError(undefined, `the state of key rolls has an invalid line ${i + 2}; ${fix}`)
     }
   }
-  const { configured, wanted, dnskey, signers, ds, isSigned, cdsSeconds, claim } = draft
+  const { configured, wanted, dnskey, signers, ds, isSigned, askedSeconds, claim } = draft
   const isWhole = configured && wanted && dnskey && signers && ds
-  if (!isWhole || isSigned === undefined || cdsSeconds === undefined) {
+  if (!isWhole || isSigned === undefined || askedSeconds === undefined) {
     throw new InputError(undefined, 'the state of key rolls is incomplete')
   }
   const { keys, requests } = draft
   const timelines = { dnskey, signers, ds }
-  return { configured, wanted, isSigned, cdsSeconds, keys, ...timelines, claim, requests }
+  return { configured, wanted, isSigned, askedSeconds, keys, ...timelines, claim, requests }
 }
 
 /**
@@ -152,7 +152,7 @@ interface Draft {
   signers?: Timeline | undefined
   ds?: Timeline | undefined
   isSigned?: boolean
-  cdsSeconds?: number | undefined
+  askedSeconds?: number | undefined
   claim?: CreationClaim | undefined
   readonly keys: RollKey[]
   readonly requests: RollRequest[]
@@ -168,7 +168,7 @@ function scanLine(draft: Draft, [word = '', ...rest]: readonly string[]): boolea
       draft.isSigned = rest[0] === 'signed'
       return rest[0] === 'signed' || rest[0] === 'unsigned'
     case 'cds':
-      return (draft.cdsSeconds = scanEnd(rest[0] ?? '')) !== undefined
+      return (draft.askedSeconds = scanEnd(rest[0] ?? '')) !== undefined
     case 'key':
       return add(draft.keys, scanKey(rest))
     case 'claim':

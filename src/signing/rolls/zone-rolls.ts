@@ -245,7 +245,7 @@ export class ZoneRolls {
     if (state !== undefined && this.#seen !== undefined) {
       state = noteParent(state, this.#seen, policy, nowSeconds)
     }
-    const isAnnounced = before?.cdsSeconds === Infinity && state?.cdsSeconds !== Infinity
+    const isAnnounced = before?.askedSeconds === Infinity && state?.askedSeconds !== Infinity
     const made = plan({ ...this.#input(nowSeconds), state })
     const { claim } = made.state
     const isFree =
@@ -354,7 +354,7 @@ export class ZoneRolls {
     )
     const ids = new Set(owners.flat().map(({ id }) => id))
     const keys = state.keys.map(({ id }) => id).filter((id) => ids.has(id))
-    this.#seen = { keys: keys.sort(), ttlSeconds: found.ttlSeconds }
+    this.#seen = { keys: keys.sort(), ttlSeconds: found.ttlSeconds, atSeconds: nowSeconds }
     const dnskeys = [...this.#stored.values()].map(({ dnskey }) => dnskey)
     const isNeeded = needsDs(state, nowSeconds)
     this.#setFault('parent', dsFaults(zone, rdata, { dnskeys, isNeeded }).join('; '))

@@ -41,10 +41,10 @@ export class RollWorld {
   readonly store: UsableKey[] = []
   readonly removed: string[] = []
   readonly steps: string[] = []
-  #text: string | undefined
+  #state: RollState | undefined
   readonly #kinds = new Map<string, Pick<RollKey, 'role' | 'algorithm'>>()
-  readonly #dnskeys: Served[] = [{ ids: [], atSeconds: 0, ttlSeconds: 3600 }]
-  readonly #signers: Served[] = [{ ids: [], atSeconds: 0, ttlSeconds: 3600 }]
+  readonly #dnskeys: Served[] = []
+  readonly #signers: Served[] = []
   readonly #parent: Served[] = [{ ids: [], atSeconds: 0, ttlSeconds: 3600 }]
   readonly #cds: Served[] = [{ ids: [], atSeconds: 0, ttlSeconds: 0 }]
   #created = 0
@@ -54,7 +54,12 @@ export class RollWorld {
   }
 
   get state(): RollState {
-    return scanRollState(this.#text!)
+    return this.#state!
+  }
+
+  /** Stores the state as text, as the server does. */
+  set state(state: RollState) {
+    if (state !== this.#state) this.#state = scanRollState(printRollState(state))
   }
 
   get nowSeconds(): number {
@@ -66,7 +71,7 @@ export class RollWorld {
   }
 
   request(request: RollRequest): void {
-    this.#text = requestRoll(this.#text, request)
+    this.#state = scanRollState(requestRoll(printRollState(this.state), request))
   }
 
   addKey(algorithm: number, flags: number): string {
@@ -78,13 +83,12 @@ export class RollWorld {
   /** Plans as a server that was started just now, and does what the plan says. */
   plan(): void {
     for (let round = 0; round < 10; round++) {
-      const state = this.#text === undefined ? undefined : scanRollState(this.#text)
       const { nowSeconds, policy } = this
-      const made = plan({ state, usable: this.store, policy, nowSeconds })
+      const made = plan({ state: this.#state, usable: this.store, policy, nowSeconds })
       this.steps.push(...made.steps)
       for (const { id, role, algorithm } of made.state.keys)
         this.#kinds.set(id, { role, algorithm })
-      this.#text = printRollState(made.state)
+      this.state = made.state
       for (const id of made.retire) {
         this.removed.push(id)
         this.store.splice(
@@ -104,11 +108,17 @@ export class RollWorld {
     const { dnskey, signers, ds } = this.state
     const atSeconds = this.seconds
     const dnskeySeconds = this.policy.dnskeyTtlSeconds
+    if (this.#dnskeys.length === 0) {
+      // The unsigned zone. The server does not know its TTLs: those of the first signed version count.
+      const unsigned = { ids: [], atSeconds: 0, ttlSeconds: this.zoneTtlSeconds }
+      this.#dnskeys.push(unsigned)
+      this.#signers.push(unsigned)
+    }
     serve(this.#dnskeys, { ids: dnskey.keys, atSeconds, ttlSeconds: dnskeySeconds })
     serve(this.#signers, { ids: signers.keys, atSeconds, ttlSeconds: this.zoneTtlSeconds })
     serve(this.#cds, { ids: ds.keys, atSeconds, ttlSeconds: 0 })
     const ttls = { dnskeySeconds, zoneSeconds: this.zoneTtlSeconds }
-    this.#text = printRollState(notePublished(this.state, ttls, this.policy, this.nowSeconds))
+    this.state = notePublished(this.state, ttls, this.policy, this.nowSeconds)
   }
 
   /**
@@ -126,8 +136,9 @@ export class RollWorld {
   }
 
   poll(): void {
-    const seen = { keys: this.parentKeys, ttlSeconds: this.policy.parentDsTtlSeconds }
-    this.#text = printRollState(noteParent(this.state, seen, this.policy, this.nowSeconds))
+    const ttlSeconds = this.policy.parentDsTtlSeconds
+    const seen = { keys: this.parentKeys, ttlSeconds, atSeconds: this.nowSeconds }
+    this.state = noteParent(this.state, seen, this.policy, this.nowSeconds)
   }
 
   /** The combinations of cached sets that do not validate, as text. */
