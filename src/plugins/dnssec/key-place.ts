@@ -1,18 +1,32 @@
-import type { InputError } from '../../base/errors.ts'
+import { InputError } from '../../base/errors.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
-import type { KeyLease } from '../../signing/keys/key-lease.ts'
 import type { KeyStore } from '../../signing/keys/key-store.ts'
-import type { KeyOrigin } from './options.ts'
+import type { DnssecOptions, KeyOrigin } from './options.ts'
 
 /** A place whose keys are made and rolled. */
 export type ManagedOrigin = Exclude<KeyOrigin, { kind: 'files' }>
+type DirectoryOrigin = Extract<KeyOrigin, { kind: 'directory' }>
 type SecretOrigin = Extract<KeyOrigin, { kind: 'secret' }>
+
+/** Which server changes the keys of a place. */
+interface KeyLeader {
+  /** What `fault` is about. */
+  readonly what: 'key lease' | 'key server'
+  /** False = another server changes the keys, and this one follows. */
+  readonly mayChange: boolean
+  /** What prevents that this server follows; '' = nothing. */
+  readonly fault: string
+  /** Which server changes the keys. */
+  readonly text: string
+  /** Calls `listener` when there may be something to do, until the returned function is called. */
+  subscribe(listener: () => void): () => void
+}
 
 /** A place that is open, on the control thread. */
 export interface OpenKeyStore {
   readonly store: KeyStore
-  /** Only its holder changes the keys; undefined = every server may. */
-  readonly lease: KeyLease | undefined
+  /** Undefined = every server may change the keys. */
+  readonly leader: KeyLeader | undefined
   /** True: with these faults of the store, the server starts without keys, because they may come soon. */
   mayWait(faults: readonly InputError[]): boolean
   close(): Promise<void>
@@ -29,12 +43,21 @@ export function placeKey(origin: ManagedOrigin): string {
   return JSON.stringify(place)
 }
 
-/** @throws InputError. */
-export async function openPlace(origin: ManagedOrigin, c: SetupContext): Promise<OpenKeyStore> {
+/** `zones`: returns those that need keys now. @throws InputError. */
+export async function openPlace(
+  origin: ManagedOrigin,
+  options: DnssecOptions,
+  zones: () => readonly Uint8Array[],
+  c: SetupContext,
+): Promise<OpenKeyStore> {
   if (origin.kind === 'secret') return openSecret(origin, c)
+  if (options.from !== undefined) {
+    const { openFollowed } = await import('./followed-keys.ts')
+    return openFollowed(origin.path, options, zones, c)
+  }
   return {
-    store: await openDirectory(origin.path, c),
-    lease: undefined,
+    store: await openDirectory(origin, options, c),
+    leader: undefined,
     mayWait: () => false,
     close: async () => {},
   }
@@ -43,10 +66,11 @@ export async function openPlace(origin: ManagedOrigin, c: SetupContext): Promise
 /** Returns the store for `sextant check`; undefined = only the server can read it. @throws InputError. */
 export async function openToRead(
   origin: ManagedOrigin,
-  c: SetupContext,
+  options: DnssecOptions,
   isOffline: boolean,
+  c: SetupContext,
 ): Promise<KeyStore | undefined> {
-  if (origin.kind === 'directory') return openDirectory(origin.path, c)
+  if (origin.kind === 'directory') return openDirectory(origin, options, c)
   // The service account exists only in the Pod.
   if (isOffline || origin.kubeconfig === '') return undefined
   const { openApi } = await import('../../kube/open-api.ts')
@@ -56,8 +80,15 @@ export async function openToRead(
   return new KeySecret({ ...origin, api, clock, timers })
 }
 
-async function openDirectory(path: string, { clock, timers }: SetupContext): Promise<KeyStore> {
+async function openDirectory(
+  { path }: DirectoryOrigin,
+  { from }: DnssecOptions,
+  { clock, timers }: SetupContext,
+): Promise<KeyStore> {
   const { KeyDirectory } = await import('../../signing/keys/key-directory.ts')
+  const { followedServers, followFault } = await import('../../signing/keys/follow-keys.ts')
+  const servers = from === undefined ? followedServers(path) : ''
+  if (servers !== '') throw new InputError(undefined, followFault(path, servers))
   return new KeyDirectory({ path, clock, timers })
 }
 
@@ -82,7 +113,19 @@ async function openSecret(origin: SecretOrigin, c: SetupContext): Promise<OpenKe
   })
   return {
     store: new KeySecret({ api: lease.api, namespace, name, clock, timers }),
-    lease,
+    leader: {
+      what: 'key lease',
+      get mayChange() {
+        return lease.isHeld
+      },
+      get fault() {
+        return lease.fault
+      },
+      get text() {
+        return lease.holderText
+      },
+      subscribe: (listener) => lease.onAcquire(listener),
+    },
     mayWait: (faults) => faults.every(isTemporaryFault),
     close: async () => {
       release()

@@ -5,6 +5,7 @@ import { oneProblem, type ProblemGroup } from '../../base/telemetry/problems.ts'
 import type { KeyReport } from '../../base/telemetry/status.ts'
 import { discouragements } from '../../dns/dnssec/algorithms.ts'
 import { equalNames, isSubdomain, nameKey, printName } from '../../dns/name/name.ts'
+import { placeOf } from '../../plugin/block-place.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
 import type { KeyStore, StoredKey } from '../../signing/keys/key-store.ts'
 import type { KeyManager } from '../../signing/rolls/key-manager.ts'
@@ -67,14 +68,15 @@ export class ManagedKeys implements ServedKeys {
 
   async start(warn: KeyWarning): Promise<void> {
     const zones = [...this.#managed.values()]
-    const place = await openPlace(this.#origin, this.#c)
+    const managed = (): Uint8Array[] => [...this.#managed.values()]
+    const place = await openPlace(this.#origin, this.#options, managed, this.#c)
     this.#place = place
     const manager = await this.#openManager(zones, place)
     this.#manager = manager
     manager.subscribe((zone) => {
       for (const listener of this.#listeners) listener(zone)
     })
-    this.#stopListening = place.lease?.onAcquire(() => void manager.check()) ?? (() => {})
+    this.#stopListening = place.leader?.subscribe(() => void manager.check()) ?? (() => {})
     await manager.start()
     const dnskeys = zones.flatMap((zone) => manager.find(zone)?.dnskeys ?? [])
     this.#warnOfAlgorithms(dnskeys, warn)
@@ -86,7 +88,7 @@ export class ManagedKeys implements ServedKeys {
 
   async #openManager(
     zones: readonly Uint8Array[],
-    { store, lease }: OpenKeyStore,
+    { store, leader }: OpenKeyStore,
   ): Promise<KeyManager> {
     const { KeyManager } = await import('../../signing/rolls/key-manager.ts')
     const { clock, timers, log, metrics, resources } = this.#c
@@ -95,7 +97,7 @@ export class ManagedKeys implements ServedKeys {
       const zone = printName(apex)
       resources.find(EventLog, '')?.add({ actor: { kind: 'key', name: zone }, zone, text })
     }
-    const mayChange = (): boolean => lease === undefined || lease.isHeld
+    const mayChange = (): boolean => leader === undefined || leader.mayChange
     const parts = { clock, timers, log, metrics, onStep, mayChange }
     return new KeyManager({ store, zones, policy, parents, ...parts })
   }
@@ -108,10 +110,11 @@ export class ManagedKeys implements ServedKeys {
 
   problems(): readonly ProblemGroup[] {
     const groups = this.#manager?.problems ?? []
-    const reason = this.#place?.lease?.fault ?? ''
+    const { fault: reason = '', what = '' } = this.#place?.leader ?? {}
     if (reason === '') return groups
-    const problem = { place: '', object: 'key lease', reason }
-    return [...groups, oneProblem('zone-key', 'key lease', problem)]
+    // Blocks share a lease, and each of them asks the servers on its own.
+    const of = what === 'key lease' ? what : `${what} of ${placeOf(this.#c.block)}`
+    return [...groups, oneProblem('zone-key', of, { place: '', object: what, reason })]
   }
 
   reports(): readonly KeyReport[] {
@@ -130,7 +133,7 @@ export class ManagedKeys implements ServedKeys {
   /** Resolves to undefined if only the server can read the keys. */
   async check(warn: KeyWarning, isOffline: boolean): Promise<number | undefined> {
     try {
-      const store = await openToRead(this.#origin, this.#c, isOffline)
+      const store = await openToRead(this.#origin, this.#options, isOffline, this.#c)
       if (store === undefined) return undefined
       const { keys, faults } = await store.load()
       const foreign = this.#foreign(keys)
@@ -143,7 +146,11 @@ export class ManagedKeys implements ServedKeys {
         own.map(({ dnskey }) => dnskey),
         warn,
       )
-      if (!isOffline) await this.#checkParent(store, own, warn)
+      if (isOffline) return own.length
+      await this.#checkParent(store, own, warn)
+      if (this.#options.from === undefined) return own.length
+      const { askServers } = await import('./followed-keys.ts')
+      for (const fault of await askServers(this.#options, this.#c)) warn(fault)
       return own.length
     } catch (error) {
       if (!(error instanceof InputError) || error instanceof InputErrors) throw error
@@ -190,8 +197,8 @@ export class ManagedKeys implements ServedKeys {
     const names = this.#waiting.map((zone) => printName(zone)).join(', ')
     const reasons = this.problems().flatMap(({ problems }) => [...problems])
     const texts = new Set(reasons.map(({ reason }) => reason))
-    const lease = this.#place?.lease
-    if (lease !== undefined) texts.add(lease.holderText)
+    const leader = this.#place?.leader
+    if (leader !== undefined) texts.add(leader.text)
     const { position } = this.#origin
     return new InputError(position, `no usable keys for ${names}: ${[...texts].join('; ')}`)
   }

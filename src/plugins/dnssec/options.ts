@@ -9,9 +9,11 @@ import {
   SIGNING_NAMES,
   scanAlgorithm,
 } from '../../dns/dnssec/algorithms.ts'
-import { type HostPort, splitHostPort } from '../../dns/host-port.ts'
+import { type HostPort, printHostPort, splitHostPort } from '../../dns/host-port.ts'
+import { scanName } from '../../dns/name/name.ts'
 import { scanAddress } from '../../dns/text/address.ts'
 import type { ApiPlace } from '../../kube/kubeconfig.ts'
+import { scanEndpoint } from '../../plugin/arguments/endpoint.ts'
 import { scanKubeconfig } from '../../plugin/arguments/kubeconfig.ts'
 import { nextOnce } from '../../plugin/arguments/once.ts'
 import { scanZoneArgsOrBlock } from '../../plugin/arguments/zones.ts'
@@ -31,6 +33,9 @@ const CAPACITY_MAX = 10_000_000
 const RATES_DEFAULT: BudgetRates = { total: 1000, perNetwork: 100 }
 const RATE_MAX = 60_000
 
+/** Until servers that follow this one have a change. */
+const FOLLOW_SECONDS_MAX = 10
+
 /** NAMESPACE/NAME. */
 const SECRET = /^([a-z0-9-]{1,63})\/([a-z0-9.-]{1,253})$/
 const POD_ACCOUNT: ApiPlace = { kubeconfig: '', context: '' }
@@ -48,11 +53,28 @@ export type KeyOrigin = Placed &
     | ({ readonly kind: 'secret'; readonly namespace: string; readonly name: string } & ApiPlace)
   )
 
+/** The servers whose keys this one uses. */
+export interface FollowedServers extends Placed {
+  readonly servers: readonly HostPort[]
+  /** Name of a key of `tsig`. */
+  readonly keyName: Uint8Array
+}
+
+/** Other servers that may get the keys. */
+export interface KeySharing extends Placed {
+  /** Names of keys of `tsig`. */
+  readonly keyNames: readonly Uint8Array[]
+}
+
 export interface DnssecOptions {
   readonly zones: readonly Uint8Array[]
   /** True: the directive names its zones; else they are those of the block. */
   readonly isNamed: boolean
   readonly keys: KeyOrigin
+  /** Undefined = this server makes the keys. */
+  readonly from: FollowedServers | undefined
+  /** Undefined = no server gets the keys. */
+  readonly share: KeySharing | undefined
   readonly policy: RollPolicy
   /** Nameservers of the parent zone. */
   readonly parents: readonly HostPort[]
@@ -68,11 +90,16 @@ interface Draft {
   readonly parents: HostPort[]
   /** Where the API of the Secret is. */
   api: (ApiPlace & Placed) | undefined
+  from: FollowedServers | undefined
+  share: KeySharing | undefined
   /** Properties that only keys that are made have. */
-  rollsAt: { readonly property: string; readonly position: Position } | undefined
+  readonly rollsAt: { readonly property: string; readonly position: Position }[]
   capacity: number
   rates: BudgetRates
 }
+
+/** The servers that directories of keys follow in this Corefile, as a text; '' = none. By path. */
+const DIRECTORIES = lazyKey('directories of keys', () => new Map<string, string>())
 
 /** Policies of this Corefile by name, as far as it is read. */
 const POLICIES = lazyKey('policies of dnssec', () => new Map([['default', DEFAULT_POLICY]]))
@@ -86,7 +113,9 @@ export function scanOptions(c: SetupContext): DnssecOptions {
     policy: undefined,
     overrides: {},
     parents: [],
-    rollsAt: undefined,
+    from: undefined,
+    share: undefined,
+    rollsAt: [],
     capacity: CAPACITY_DEFAULT,
     rates: RATES_DEFAULT,
   }
@@ -98,14 +127,31 @@ export function scanOptions(c: SetupContext): DnssecOptions {
     zones = scanZoneArgsOrBlock(d, args, c.block)
     d.eachProperty(() => scanProperty(c, draft))
   }
-  const { rollsAt, parents, capacity, rates } = draft
+  const { parents, capacity, rates, from, share } = draft
   const keys = originOf(d, draft)
-  if (keys.kind === 'files' && rollsAt !== undefined) {
-    const { property, position } = rollsAt
+  checkRolls(keys, draft)
+  checkShared(c, keys, draft)
+  const policy = withOverrides(draft.policy ?? DEFAULT_POLICY, draft.overrides)
+  if (share !== undefined && policy.zonePropagationSeconds < FOLLOW_SECONDS_MAX) {
+    const need = `share needs a zone-propagation-delay of ${FOLLOW_SECONDS_MAX}s or more`
+    throw at(share.position, `${need}: the other servers ask for changes every few seconds`)
+  }
+  return { zones, isNamed, keys, from, share, policy, parents, capacity, rates }
+}
+
+function checkRolls({ kind }: KeyOrigin, { rollsAt, from }: Draft): void {
+  const [first] = rollsAt
+  if (kind === 'files' && first !== undefined) {
+    const { property, position } = first
     throw at(position, `${property} needs keys DIR: keys of key file are neither made nor rolled`)
   }
-  const policy = withOverrides(draft.policy ?? DEFAULT_POLICY, draft.overrides)
-  return { zones, isNamed, keys, policy, parents, capacity, rates }
+  const made = rollsAt.find(({ property }) => property !== 'parent')
+  if (from === undefined || made === undefined) return
+  const { property, position } = made
+  throw at(
+    position,
+    `${property} has no effect with from: the other server makes the keys; remove it`,
+  )
 }
 
 function originOf(d: Dispenser, { keys, api }: Draft): KeyOrigin {
@@ -120,10 +166,31 @@ function originOf(d: Dispenser, { keys, api }: Draft): KeyOrigin {
   return { ...keys, kubeconfig, context }
 }
 
+function checkShared({ shared }: SetupContext, keys: KeyOrigin, { from, share }: Draft): void {
+  const placed = from ?? share
+  if (placed === undefined && keys.kind !== 'directory') return
+  const name = from === undefined ? 'share' : 'from'
+  if (keys.kind !== 'directory')
+    throw at(placed!.position, `${name} needs keys DIR; remove ${name}, or use keys DIR`)
+  if (from !== undefined && share !== undefined) {
+    const fix = 'let all servers follow the one that makes the keys'
+    throw at(share.position, `share and from exclude each other; ${fix}`)
+  }
+  const servers = from?.servers.map(printHostPort).join(' ') ?? ''
+  const known = shared.acquire(DIRECTORIES)
+  const other = known.get(keys.path) ?? servers
+  known.set(keys.path, other)
+  if (other === servers) return
+  const fix = 'use the same from in all of them, or another directory'
+  throw at(keys.position, `another block uses ${keys.path} with another line from; ${fix}`)
+}
+
 const PROPERTIES: ReadonlyMap<string, (c: SetupContext, draft: Draft) => void> = new Map([
   ['key', scanKey],
   ['keys', scanKeys],
   ['kubeconfig', scanApi],
+  ['share', scanShare],
+  ['from', scanFrom],
   ['policy', scanPolicyProperty],
   ['split', scanSplit],
   ['algorithm', scanAlgorithmProperty],
@@ -183,6 +250,32 @@ function scanApi({ dispenser: d, block }: SetupContext, draft: Draft): void {
   draft.api = { position: d.position(), ...scanKubeconfig(d, block.root) }
 }
 
+/** `share KEY...` */
+function scanShare({ dispenser: d }: SetupContext, draft: Draft): void {
+  const position = d.position()
+  const keyNames = d.remainingArgs(1).map((text) => scanTsigName(d, text))
+  draft.share = { position, keyNames: [...(draft.share?.keyNames ?? []), ...keyNames] }
+}
+
+/** `from ADDRESS... KEY` */
+function scanFrom({ dispenser: d }: SetupContext, draft: Draft): void {
+  const position = d.position()
+  const args = d.remainingArgs(1)
+  const addresses = args.slice(0, -1)
+  const name = args.at(-1)!
+  if (draft.from !== undefined) throw d.error('from appears twice; name all servers in one line')
+  if (addresses.length === 0 || scanAddress(splitHostPort(name)?.host ?? '') !== undefined)
+    throw d.error('from needs ADDRESS... KEY: servers, then the name of a key of tsig')
+  const servers = addresses.map((text) => scanEndpoint(d, text))
+  draft.from = { position, servers, keyName: scanTsigName(d, name) }
+}
+
+function scanTsigName(d: Dispenser, text: string): Uint8Array {
+  const name = scanName(text)
+  if (name === undefined) throw d.error(`${JSON.stringify(text)} is not the name of a key of tsig`)
+  return name
+}
+
 function severalPlaces(d: Dispenser): InputError {
   return d.error('keys come from one place; use either key file or one line with keys')
 }
@@ -217,14 +310,14 @@ function warnOfAlgorithm(c: SetupContext, algorithm: number, position: Position)
 }
 
 function scanSplit({ dispenser: d }: SetupContext, draft: Draft): void {
-  draft.rollsAt ??= { property: 'split', position: d.position() }
+  draft.rollsAt.push({ property: 'split', position: d.position() })
   d.noArgs()
   draft.overrides.split = true
 }
 
 function scanAlgorithmProperty(c: SetupContext, draft: Draft): void {
   const d = c.dispenser
-  draft.rollsAt ??= { property: 'algorithm', position: d.position() }
+  draft.rollsAt.push({ property: 'algorithm', position: d.position() })
   const name = d.onlyArg()
   const algorithm = scanAlgorithm(name)
   if (algorithm === undefined || !canSign(algorithm)) {
@@ -250,7 +343,7 @@ function scanDenial({ dispenser: d }: SetupContext, draft: Draft): void {
 }
 
 function scanParents({ dispenser: d }: SetupContext, draft: Draft): void {
-  draft.rollsAt ??= { property: 'parent', position: d.position() }
+  draft.rollsAt.push({ property: 'parent', position: d.position() })
   for (const text of d.remainingArgs(1)) {
     const address = splitHostPort(text)
     if (address === undefined || scanAddress(address.host) === undefined) {

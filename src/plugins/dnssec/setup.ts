@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 import type { Broadcast } from '../../base/broadcast.ts'
-import { InputError } from '../../base/errors.ts'
+import { InputError, InputErrors } from '../../base/errors.ts'
 import { printName } from '../../dns/name/name.ts'
 import { placeOf } from '../../plugin/block-place.ts'
 import { collectWhileServing } from '../../plugin/collect.ts'
@@ -9,6 +9,7 @@ import type { CheckHook, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
 import type { Handler } from '../../plugin/handler.ts'
 import { ZONE_SIGNING } from '../../signing/registry.ts'
+import type { KeyShare } from '../../signing/shared/key-share.ts'
 import { ClockWatch } from './clock-watch.ts'
 import { Dnssec } from './dnssec.ts'
 import { openKeys } from './open-keys.ts'
@@ -16,6 +17,7 @@ import { type DnssecOptions, scanOptions } from './options.ts'
 import { ReplySigning } from './reply-signing.ts'
 import { DNSSEC_COUNTS, DnssecCount, ResponseSigner } from './response-signer.ts'
 import type { ServedKeys } from './served-keys.ts'
+import { ShareLink } from './share-link.ts'
 import { type BudgetMemory, createBudgetMemory, SignatureBudget } from './signature-budget.ts'
 import { type KeysOfZone, SigningZones } from './signing-zones.ts'
 
@@ -59,8 +61,26 @@ export const dnssec: Directive = {
       if (signing.served().length === 0 && !signing.isCompact) return next
       return new Dnssec(next, signing, new ReplySigning(signing, signer))
     }
-    return [{ handler, check: checkOf(c, keys, options) }, serving, exportCounts(c, slots)]
+    const link: DirectivePart = { handler, check: checkOf(c, keys, options) }
+    const [above, below] = shareKeys(c, options)
+    return [above, link, serving, below, exportCounts(c, slots)]
   },
+}
+
+/** Gives the keys to the servers that `share` names. The second part starts after the keys exist. */
+function shareKeys(c: SetupContext, options: DnssecOptions): [DirectivePart, DirectivePart] {
+  const { share: sharing, keys, zones } = options
+  if (sharing === undefined || keys.kind !== 'directory') return [{}, {}]
+  let share: KeyShare | undefined
+  const parts = { zones, sharing, share: () => share, log: c.log }
+  const start = async (): Promise<void> => {
+    const { openShare } = await import('./open-share.ts')
+    share = openShare(keys.path, options, c)
+  }
+  return [
+    { handler: (next) => new ShareLink(next, parts), waits: true },
+    { start, stop: () => share?.stop() },
+  ]
 }
 
 /** Loads the keys, and gives those of the link to all threads. */
@@ -110,9 +130,13 @@ function serveKeys(
 }
 
 /** Reads and checks the keys. */
-function checkOf(c: SetupContext, keys: ServedKeys, { zones }: DnssecOptions): CheckHook {
+function checkOf(c: SetupContext, keys: ServedKeys, options: DnssecOptions): CheckHook {
+  const { zones } = options
   return async ({ warn, read, isOffline }) => {
     try {
+      const { tsigFaults } = await import('./tsig-faults.ts')
+      const [first, ...others] = tsigFaults(options, c.block)
+      if (first !== undefined) throw new InputErrors(first, others)
       const count = await keys.check(warn, isOffline)
       const names = zones.map((zone) => printName(zone)).join(', ')
       if (count !== undefined) read(`keys of ${names}: ${count}`)

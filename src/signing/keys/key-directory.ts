@@ -10,6 +10,13 @@ import type { Timers } from '../../base/timers.ts'
 import type { generatePrivateKey } from '../../dns/dnssec/dnskey.ts'
 import { printName } from '../../dns/name/name.ts'
 import { FolderWatch } from './folder-watch.ts'
+import {
+  type FollowedKeys,
+  followedServers,
+  followFault,
+  followMark,
+  planFollow,
+} from './follow-keys.ts'
 import { pairOf, readPublicKey } from './key-file.ts'
 import { fileNameOf, keyId, scanKeyId } from './key-name.ts'
 import type { ImportStore, LoadedKeys, StoredKey } from './key-store.ts'
@@ -39,6 +46,8 @@ interface KeyDirectoryParts {
   readonly path: string
   readonly clock: Clock
   readonly timers: Timers
+  /** The servers whose keys it follows, as a text: only `follow` changes it. Undefined = it follows none. */
+  readonly follows?: string | undefined
   /** Makes a private key; replaced by tests. */
   readonly generate?: typeof generatePrivateKey
 }
@@ -106,7 +115,7 @@ export class KeyDirectory implements ImportStore {
     edit: (text: string | undefined) => string | undefined,
   ): Promise<void> {
     const name = stateName(zone)
-    await this.#change(name, () => {
+    await this.#change(beginsWith(name), () => {
       const before = this.#readState(zone)
       const text = edit(before)
       if (text !== undefined && text !== before) this.#write(name, text)
@@ -115,13 +124,44 @@ export class KeyDirectory implements ImportStore {
 
   async retire(id: string): Promise<void> {
     if (scanKeyId(id) === undefined) throw new InputError(undefined, `${id} is not the id of a key`)
-    await this.#change(id, () => {
+    await this.#change(beginsWith(id), () => {
       const isStored = existsSync(join(this.#path, `${id}.key`))
       if (isStored) retirePair(this.#path, id)
       // It may be retired already, by a process that was killed before it noted that.
       else if (!existsSync(join(this.#path, REMOVED, `${id}.key`)))
         throw new InputError(undefined, `${this.#path} has no key ${id}`)
     })
+  }
+
+  /**
+   * Makes the keys of a zone, and the state of their rolls, those of the followed servers. Keys that these have removed
+   * are retired. @throws InputError, and changes nothing, if the directory has other keys than the servers.
+   */
+  async follow(keys: FollowedKeys): Promise<void> {
+    const folder = this.#path
+    const { zone, state } = keys
+    const prefix = `K${fileNameOf(zone)}+`.toLowerCase()
+    const isOfZone = (name: string): boolean => name.toLowerCase().startsWith(prefix)
+    const isOwn = (name: string): boolean => isOfZone(name) || name === stateName(zone)
+    await this.#change(isOwn, () => {
+      const names = new Set(namesIn(folder))
+      const ids = idsOf(names).filter(isOfZone)
+      const local = ids.map((id) => readKey(folder, id, names))
+      const servers = this.#parts.follows ?? ''
+      const { add, retire } = planFollow(folder, local, keys, servers)
+      if (followedServers(folder) !== servers) {
+        const { name, text } = followMark(servers)
+        this.#write(name, text)
+      }
+      for (const key of add) storePair(folder, key.id, textsOf(key))
+      if (this.#readState(zone) !== state) this.#write(stateName(zone), state)
+      for (const id of retire) retirePair(folder, id)
+    })
+  }
+
+  /** Ids of the keys that are out of use. Throws the system's error. */
+  removedIds(): readonly string[] {
+    return idsOf(new Set(namesIn(join(this.#path, REMOVED))))
   }
 
   watch(listener: () => void): () => void {
@@ -137,7 +177,7 @@ export class KeyDirectory implements ImportStore {
   get #new(): NewKeyStore {
     const { path, clock, generate } = this.#parts
     const store = (key: StoredKey): Promise<boolean> =>
-      this.#change(key.id, () => {
+      this.#change(beginsWith(key.id), () => {
         if (this.#hasTag(key.zone, key.tag)) return false
         storePair(path, key.id, textsOf(key))
         return true
@@ -145,12 +185,16 @@ export class KeyDirectory implements ImportStore {
     return { place: path, clock, generate, store }
   }
 
-  /** Runs `work` under the lock. What it does to files that begin with `name` is not reported as a change. */
-  async #change<T>(name: string, work: () => T): Promise<T> {
+  /** Runs `work` under the lock. What it does to the files that `isOwn` selects is not reported as a change. */
+  async #change<T>(isOwn: (file: string) => boolean, work: () => T): Promise<T> {
     try {
-      return await this.#locked(work)
+      return await this.#locked(() => {
+        const servers = this.#parts.follows === undefined ? followedServers(this.#path) : ''
+        if (servers !== '') throw new InputError(undefined, followFault(this.#path, servers))
+        return work()
+      })
     } finally {
-      for (const watch of this.#watches) watch.accept((file) => file.startsWith(name))
+      for (const watch of this.#watches) watch.accept(isOwn)
     }
   }
 
@@ -245,6 +289,10 @@ export class KeyDirectory implements ImportStore {
       return error.message
     }
   }
+}
+
+function beginsWith(prefix: string): (file: string) => boolean {
+  return (file) => file.startsWith(prefix)
 }
 
 function ignoreInputError(error: unknown): void {
