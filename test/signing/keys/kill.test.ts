@@ -7,7 +7,9 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { systemTimers } from '../../../src/base/timers.ts'
 import { FLAGS_KSK, FLAGS_ZSK } from '../../../src/dns/dnssec/dnskey.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
+import { type FollowedKeys, numberOf } from '../../../src/signing/keys/follow-keys.ts'
 import { KeyDirectory } from '../../../src/signing/keys/key-directory.ts'
+import { printSharedKeys } from '../../../src/signing/shared/shared-keys.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 // Long: it starts and kills many processes.
@@ -43,6 +45,11 @@ const VICTIM = `
   if (work === 'create') await store.create(zone, 13, 257)
   if (work === 'retire') await store.retire(id)
   if (work === 'state') await store.editState(zone, () => 'after')
+  if (work === 'follow') {
+    const { scanSharedKeys } = await import('./dist/signing/shared/shared-keys.js')
+    const follower = new KeyDirectory({ path, clock: systemClock, timers: systemTimers, follows: 'a' })
+    await follower.follow(scanSharedKeys(zone, fs.readFileSync(id, 'utf8'), 'a'))
+  }
 `
 
 /** Returns true if the process was killed, false if it came to its end. */
@@ -107,3 +114,60 @@ for (const work of ['create', 'retire', 'state'] as const) {
     t.ok(kills >= 10, `${kills} processes were killed`)
   })
 }
+
+/** A state of rolls without keys. */
+const STATE = [
+  'sextant key rolls 1',
+  ...['configured', 'wanted'].map((word) => `${word} csk ED25519`),
+  'delegation signed',
+  'cds 2026-01-01T00:00:00Z',
+  ...['dnskey', 'signers', 'ds'].map((word) => `${word} 2026-01-01T00:00:00Z known 60 -`),
+  '',
+].join('\n')
+
+t.test('a kill at each change of a file: keys of another server', async (t) => {
+  const leader = openKeys(temporaryDirectory(t))
+  const old = await leader.create(ZONE, P256, FLAGS_ZSK)
+  await leader.create(ZONE, P256, FLAGS_KSK)
+  const all = (await leader.load()).keys
+  const before: FollowedKeys = { zone: ZONE, state: STATE, keys: [old], removed: new Set() }
+  const after: FollowedKeys = {
+    ...{ zone: ZONE, state: `${STATE}# newer\n` },
+    keys: all.filter(({ id }) => id !== old.id),
+    removed: new Set([numberOf(old.id)]),
+  }
+  const sent = join(temporaryDirectory(t), 'sent')
+  fs.writeFileSync(sent, printSharedKeys(after))
+  let kills = 0
+  for (let step = 1, isRunning = true; isRunning; step++) {
+    for (const isAfter of ['0', '1']) {
+      const path = temporaryDirectory(t)
+      const follow = (keys: FollowedKeys): Promise<void> => {
+        const parts = { path, clock: systemClock, timers: systemTimers, follows: 'a' }
+        return new KeyDirectory(parts).follow(keys)
+      }
+      await follow(before)
+      isRunning = await isKilled(path, 'follow', String(step), isAfter, sent)
+      if (isRunning) kills++
+      const what = `${isAfter === '0' ? 'before' : 'after'} call ${step}`
+      const { keys, faults } = await openKeys(path).load()
+      t.strictSame(faults, [], what)
+      const state = (await openKeys(path).readState(ZONE))!
+      const needed = state === STATE ? [old] : after.keys
+      t.ok(
+        needed.every(({ id }) => keys.some((key) => key.id === id && key.privateKey)),
+        `${what}: the keys of the state`,
+      )
+      await follow(after)
+      const found = await openKeys(path).load()
+      t.strictSame(found.faults, [], what)
+      t.strictSame(
+        found.keys.map(({ id }) => id),
+        after.keys.map(({ id }) => id),
+        what,
+      )
+      t.ok(fs.existsSync(join(path, 'removed', `${old.id}.private`)), `${what}: nothing is deleted`)
+    }
+  }
+  t.ok(kills >= 20, `${kills} processes were killed`)
+})
