@@ -222,7 +222,9 @@ export class KeyFollower {
     for (const one of this.#all()) {
       if (one.fault === '') continue
       const reason = `${one.fault}${this.#effectOf(one)}`
-      zonesOf.set(reason, [...(zonesOf.get(reason) ?? []), printName(one.zone)])
+      const names = zonesOf.get(reason) ?? []
+      zonesOf.set(reason, names)
+      names.push(printName(one.zone))
     }
     const faults = [...zonesOf].map(([reason, names]) => `keys of ${printNames(names)}: ${reason}`)
     for (const fault of faults)

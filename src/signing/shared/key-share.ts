@@ -1,10 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import { InputError } from '../../base/errors.ts'
-import { equalNames, nameKey, printName } from '../../dns/name/name.ts'
+import { nameKey, printName } from '../../dns/name/name.ts'
 import { numberOf } from '../keys/follow-keys.ts'
 import type { KeyDirectory } from '../keys/key-directory.ts'
 import { fileNameOf, scanKeyId } from '../keys/key-name.ts'
-import type { LoadedKeys } from '../keys/key-store.ts'
+import type { StoredKey } from '../keys/key-store.ts'
 import type { KeyQuestion } from './key-question.ts'
 import { composeKeyReply } from './key-reply.ts'
 import { digestText, seal } from './seal.ts'
@@ -22,11 +22,22 @@ interface SharedReply {
   readonly hasKeys: boolean
 }
 
+interface LoadedZone {
+  readonly keys: StoredKey[]
+  readonly removed: Set<string>
+}
+
+/** What a directory has, by zone. */
+interface LoadedZones {
+  readonly zones: ReadonlyMap<string, LoadedZone>
+  readonly faults: readonly InputError[]
+}
+
 /** The keys of a directory, for servers that follow it. */
 export class KeyShare {
   readonly #store: KeyDirectory
   readonly #stop: () => void
-  #loaded: Promise<LoadedKeys> | undefined
+  #loaded: Promise<LoadedZones> | undefined
   /** What is shared of each zone. */
   readonly #texts = new Map<string, Promise<string>>()
 
@@ -68,30 +79,36 @@ export class KeyShare {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const state = await this.#store.readState(zone)
       if (state === undefined) break
-      this.#loaded ??= this.#store.load()
-      const { keys, faults } = await this.#loaded
+      this.#loaded ??= this.#load()
+      const { zones, faults } = await this.#loaded
       if (faults[0] !== undefined) throw faults[0]
-      const removed = new Set(this.#removedOf(zone))
       if ((await this.#store.readState(zone)) !== state) {
         this.#loaded = undefined
         continue
       }
-      const own = keys.filter((key) => equalNames(key.zone, zone))
-      const text = printSharedKeys({ zone, state, keys: own, removed })
+      const name = fileNameOf(zone).toLowerCase()
+      const { keys = [], removed = new Set<string>() } = zones.get(name) ?? {}
+      const text = printSharedKeys({ zone, state, keys, removed })
       if (Buffer.byteLength(text) <= TEXT_OCTETS_MAX) return text
       const fix = 'delete old keys from the folder removed, in the directories of all servers'
-      throw new InputError(
-        undefined,
-        `the keys of ${printName(zone)} do not fit into a reply; ${fix}`,
-      )
+      const message = `the keys of ${printName(zone)} do not fit into a reply; ${fix}`
+      throw new InputError(undefined, message)
     }
     throw new InputError(undefined, `${printName(zone)} has no keys yet`)
   }
 
-  #removedOf(zone: Uint8Array): string[] {
-    const name = fileNameOf(zone)
-    const ids = this.#store.removedIds()
-    return ids.filter((id) => scanKeyId(id)!.zone.toLowerCase() === name).map(numberOf)
+  async #load(): Promise<LoadedZones> {
+    const { keys, faults } = await this.#store.load()
+    const zones = new Map<string, LoadedZone>()
+    const zoneOf = (id: string): LoadedZone => {
+      const name = scanKeyId(id)!.zone.toLowerCase()
+      const zone = zones.get(name) ?? { keys: [], removed: new Set() }
+      zones.set(name, zone)
+      return zone
+    }
+    for (const key of keys) zoneOf(key.id).keys.push(key)
+    for (const id of this.#store.removedIds()) zoneOf(id).removed.add(numberOf(id))
+    return { zones, faults }
   }
 }
 
