@@ -135,15 +135,16 @@ export class KeyDirectory implements ImportStore {
 
   /**
    * Makes the keys of a zone, and the state of their rolls, those of the followed servers. Keys that these have removed
-   * are retired. @throws InputError, and changes nothing, if the directory has other keys than the servers.
+   * are retired. Resolves to true if something changed. @throws InputError, and changes nothing, if the directory has
+   * other keys than the servers.
    */
-  async follow(keys: FollowedKeys): Promise<void> {
+  follow(keys: FollowedKeys): Promise<boolean> {
     const folder = this.#path
     const { zone, state } = keys
     const prefix = `K${fileNameOf(zone)}+`.toLowerCase()
     const isOfZone = (name: string): boolean => name.toLowerCase().startsWith(prefix)
     const isOwn = (name: string): boolean => isOfZone(name) || name === stateName(zone)
-    await this.#change(isOwn, () => {
+    return this.#change(isOwn, () => {
       const names = new Set(namesIn(folder))
       const ids = idsOf(names).filter(isOfZone)
       const local = ids.map((id) => readKey(folder, id, names))
@@ -154,14 +155,20 @@ export class KeyDirectory implements ImportStore {
         this.#write(name, text)
       }
       for (const key of add) storePair(folder, key.id, textsOf(key))
-      if (this.#readState(zone) !== state) this.#write(stateName(zone), state)
+      const isNewState = this.#readState(zone) !== state
+      if (isNewState) this.#write(stateName(zone), state)
       for (const id of retire) retirePair(folder, id)
+      return isNewState || add.length + retire.length > 0
     })
   }
 
-  /** Ids of the keys that are out of use. Throws the system's error. */
+  /** Ids of the keys that are out of use. @throws InputError. */
   removedIds(): readonly string[] {
-    return idsOf(new Set(namesIn(join(this.#path, REMOVED))))
+    try {
+      return idsOf(new Set(namesIn(join(this.#path, REMOVED))))
+    } catch (error) {
+      throw this.#faultOf(error, 'read')
+    }
   }
 
   watch(listener: () => void): () => void {

@@ -204,13 +204,13 @@ export class KeyFollower {
     const { store, log } = this.#parts
     const { zone } = one
     try {
-      await store.follow(scanSharedKeys(zone, answered.text, this.serversText))
+      const keys = scanSharedKeys(zone, answered.text, this.serversText)
+      if (await store.follow(keys))
+        log.info(`keys of ${printName(zone)}: copied from ${this.serversText}`, 'keys-followed')
     } catch (error) {
       if (!(error instanceof InputError)) throw error
       return error.print()
     }
-    if (one.held !== '')
-      log.info(`keys of ${printName(zone)}: changed by another server`, 'keys-followed')
     one.held = answered.text
     return ''
   }

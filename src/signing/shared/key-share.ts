@@ -99,6 +99,7 @@ export class KeyShare {
 
   async #load(): Promise<LoadedZones> {
     const { keys, faults } = await this.#store.load()
+    if (faults.length > 0) return { zones: new Map(), faults }
     const zones = new Map<string, LoadedZone>()
     const zoneOf = (id: string): LoadedZone => {
       const name = scanKeyId(id)!.zone.toLowerCase()
@@ -107,8 +108,15 @@ export class KeyShare {
       return zone
     }
     for (const key of keys) zoneOf(key.id).keys.push(key)
-    for (const id of this.#store.removedIds()) zoneOf(id).removed.add(numberOf(id))
-    return { zones, faults }
+    try {
+      for (const id of this.#store.removedIds()) zoneOf(id).removed.add(numberOf(id))
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      // The watch does not report that it ends.
+      this.#loaded = undefined
+      return { zones, faults: [error] }
+    }
+    return { zones, faults: [] }
   }
 }
 

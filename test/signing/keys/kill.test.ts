@@ -142,7 +142,7 @@ t.test('a kill at each change of a file: keys of another server', async (t) => {
   for (let step = 1, isRunning = true; isRunning; step++) {
     for (const isAfter of ['0', '1']) {
       const path = temporaryDirectory(t)
-      const follow = (keys: FollowedKeys): Promise<void> => {
+      const follow = (keys: FollowedKeys): Promise<boolean> => {
         const parts = { path, clock: systemClock, timers: systemTimers, follows: 'a' }
         return new KeyDirectory(parts).follow(keys)
       }
