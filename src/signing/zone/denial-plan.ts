@@ -1,7 +1,8 @@
 import { sortInSlices } from '../../base/sort.ts'
 import { compareKeys, placeAfter } from './canonical-key.ts'
+import type { OwnerChain } from './owner-chain.ts'
 import type { SetData } from './set-answers.ts'
-import type { ChainView, ZoneView } from './zone-view.ts'
+import type { ZoneView } from './zone-view.ts'
 
 /** Which owners' proofs of absence may change, and to what. */
 export interface DenialPlan {
@@ -15,12 +16,14 @@ export interface DenialPlan {
 
 /** The owners of a chain after some have joined it and others have left it. */
 export class EditedChain {
-  readonly #base: ChainView
+  readonly #base: OwnerChain
   readonly #joined: readonly string[]
   readonly #left: ReadonlySet<string>
+  /** By owner that left: the last one before it that stays. So no search passes it twice. */
+  readonly #staysBefore = new Map<string, string | undefined>()
 
   /** `joined`: not in the base. `left`: in it. */
-  constructor(base: ChainView, joined: Iterable<string>, left: ReadonlySet<string>) {
+  constructor(base: OwnerChain, joined: Iterable<string>, left: ReadonlySet<string>) {
     this.#base = base
     this.#joined = [...joined].sort(compareKeys)
     this.#left = left
@@ -28,57 +31,69 @@ export class EditedChain {
 
   /** Returns the owner after `key`, which need not be in the chain; after the last comes the first. */
   next(key: string): string {
-    return this.#after(key) ?? this.#first()
+    return this.#after(key) ?? this.#first() ?? ''
   }
 
   /** Returns the owner before `key`; before the first comes the last. Undefined = the chain is empty. */
   previous(key: string): string | undefined {
-    return this.#before(key) ?? this.#before(LAST)
+    return this.#before(key) ?? this.#last()
   }
 
-  #first(): string {
-    const first = this.#joined[0]
-    const base = this.#skipLeft(0)
-    if (base === undefined) return first ?? ''
-    return first === undefined || compareKeys(base, first) < 0 ? base : first
+  #first(): string | undefined {
+    return least(this.#skipLeft(this.#base.first()), this.#joined[0])
   }
 
   #after(key: string): string | undefined {
-    const base = this.#skipLeft(placeAfter(this.#base.count, this.#base.keyAt, key))
-    const joined = this.#joined[placeAfter(this.#joined.length, (i) => this.#joined[i]!, key)]
-    if (base === undefined || joined === undefined) return base ?? joined
-    return compareKeys(base, joined) < 0 ? base : joined
-  }
-
-  #skipLeft(from: number): string | undefined {
-    for (let i = from; i < this.#base.count; i++) {
-      const key = this.#base.keyAt(i)
-      if (!this.#left.has(key)) return key
-    }
-    return undefined
+    this.#base.seek(key)
+    return least(this.#skipLeft(this.#base.next()), this.#joined[this.#placeAfter(key)])
   }
 
   #before(key: string): string | undefined {
-    const joinedAt = placeAfter(this.#joined.length, (i) => this.#joined[i]!, key) - 1
-    const own = this.#joined[joinedAt] === key ? joinedAt - 1 : joinedAt
-    const joined = this.#joined[own]
-    let at = placeAfter(this.#base.count, this.#base.keyAt, key) - 1
-    for (; at >= 0; at--) {
-      const base = this.#base.keyAt(at)
-      if (base === key || this.#left.has(base)) continue
-      return joined === undefined || base > joined ? base : joined
+    const base = this.#base.seek(key) ? this.#base.previous() : this.#base.key
+    const at = this.#placeAfter(key) - 1
+    const joined = this.#joined[this.#joined[at] === key ? at - 1 : at]
+    return greatest(this.#skipLeftBack(base), joined)
+  }
+
+  #last(): string | undefined {
+    return greatest(this.#skipLeftBack(this.#base.last()), this.#joined.at(-1))
+  }
+
+  #placeAfter(key: string): number {
+    return placeAfter(this.#joined.length, (i) => this.#joined[i]!, key)
+  }
+
+  /** `from`: the owner at the place in the base. */
+  #skipLeft(from: string | undefined): string | undefined {
+    let key = from
+    while (key !== undefined && this.#left.has(key)) key = this.#base.next()
+    return key
+  }
+
+  #skipLeftBack(from: string | undefined): string | undefined {
+    const passed: string[] = []
+    let key = from
+    while (key !== undefined && this.#left.has(key)) {
+      if (this.#staysBefore.has(key)) {
+        key = this.#staysBefore.get(key)
+        break
+      }
+      passed.push(key)
+      key = this.#base.previous()
     }
-    return joined
+    for (const one of passed) this.#staysBefore.set(one, key)
+    return key
   }
 }
 
-/** After every key: octets are the characters up to U+0100. */
-const LAST = '\uffff'
+function least(a: string | undefined, b: string | undefined): string | undefined {
+  if (a === undefined || b === undefined) return a ?? b
+  return compareKeys(a, b) < 0 ? a : b
+}
 
-/** True if an owner is in the chain. */
-export function isInChain(chain: ChainView, key: string): boolean {
-  const at = placeAfter(chain.count, chain.keyAt, key) - 1
-  return at >= 0 && chain.keyAt(at) === key
+function greatest(a: string | undefined, b: string | undefined): string | undefined {
+  if (a === undefined || b === undefined) return a ?? b
+  return compareKeys(a, b) > 0 ? a : b
 }
 
 /** Returns the keys sorted, each once. */

@@ -1,7 +1,7 @@
 import { composeNsec } from '../../dns/dnssec/denial-rdata.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { keyOwner, placeAfter } from './canonical-key.ts'
-import { type DenialPlan, EditedChain, isInChain, sortedKeys } from './denial-plan.ts'
+import { type DenialPlan, EditedChain, sortedKeys } from './denial-plan.ts'
 import { kindOf, type OwnerKind, typeLists } from './name-types.ts'
 import type { SetData } from './set-answers.ts'
 import type { ZoneView } from './zone-view.ts'
@@ -27,7 +27,7 @@ export function planNsec(
   for (const key of touched) {
     const owner = keyOwner(key, view.apex)
     const isOwner = hasNsec(kindOf(view, owner, view.find(owner)))
-    const wasOwner = isInChain(base, key)
+    const wasOwner = base.seek(key)
     if (isOwner && !wasOwner) joined.add(key)
     if (wasOwner && !isOwner) left.add(key)
     keys.add(key)

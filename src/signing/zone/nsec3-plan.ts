@@ -2,7 +2,7 @@ import { composeNsec3, composeNsec3Param } from '../../dns/dnssec/denial-rdata.t
 import { Nsec3Hasher } from '../../dns/dnssec/nsec3.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { keyOwner, ownerKey, parentKey, placeAfter } from './canonical-key.ts'
-import { type DenialPlan, EditedChain, isInChain, sortedKeys, sortKeys } from './denial-plan.ts'
+import { type DenialPlan, EditedChain, sortedKeys, sortKeys } from './denial-plan.ts'
 import { kindOf, type OwnerKind, typeLists } from './name-types.ts'
 import type { SetData } from './set-answers.ts'
 import type { ZoneView } from './zone-view.ts'
@@ -53,7 +53,7 @@ export function planNsec3(
     const owner = keyOwner(key, view.apex)
     const isOwner = hasNsec3(kindOf(view, owner, view.find(owner)), options.isOptOut)
     const hash = hashed.keyOf(owner)
-    const wasOwner = isInChain(base, hash)
+    const wasOwner = base.seek(hash)
     if (isOwner && !wasOwner) joined.add(hash)
     if (wasOwner && !isOwner) left.add(hash)
     if (isOwner || wasOwner) nameOf.set(hash, key)
@@ -68,7 +68,7 @@ export function planNsec3(
     denialOf: (view, key) => {
       const name = nameOf.get(key)
       if (name !== undefined) return nsec3Of(view, name, nextOf(key), options)
-      return isInChain(base, key) ? movedNext(view, key, nextOf(key), options) : undefined
+      return base.seek(key) ? movedNext(view, key, nextOf(key), options) : undefined
     },
   }
 }

@@ -11,16 +11,17 @@ import type { ZoneImage } from '../../zone/image/writer.ts'
 import type { SigningPolicy, ZoneKeys } from '../zone-keys.ts'
 import { apexSets, negativeTtl } from './apex-sets.ts'
 import { keyOwner } from './canonical-key.ts'
-import { type DenialPlan, isInChain } from './denial-plan.ts'
+import type { DenialPlan } from './denial-plan.ts'
 import { type MissingSignature, type NamePlan, planName } from './name-plan.ts'
 import { isLeftover } from './name-types.ts'
+import type { OwnerChain } from './owner-chain.ts'
 import type { PreparedSignatures } from './prepared-signatures.ts'
 import type { SetData } from './set-answers.ts'
 import type { SignatureMaker } from './sign-in-thread.ts'
 import { SignatureSource } from './signature-source.ts'
 import { addHiddenNames } from './touched-names.ts'
 import { planAll, planTouched } from './zone-plan.ts'
-import { type ChainView, ZoneView } from './zone-view.ts'
+import { ZoneView } from './zone-view.ts'
 
 /** So many names with so many answers, and signatures of ECDSA P-256, are signed at once, in some milliseconds. */
 const FEW_NAMES = 512
@@ -82,8 +83,8 @@ export class SigningRound {
   readonly #due: ReadonlySet<string>
   readonly #renewed: ReadonlySet<string>
   readonly #names: ReadonlySet<string> | undefined
-  /** The owners of the zone's proofs before the round. */
-  #chain: ChainView = { count: 0, keyAt: () => '' }
+  /** The owners of the zone's proofs before the round; undefined = it gets no proofs. */
+  #chain: OwnerChain | undefined
   /** Those that joined the chain or left it. */
   readonly #moved: Uint8Array[] = []
   /** Signatures made. */
@@ -201,11 +202,11 @@ export class SigningRound {
     const { denial } = this.#parts.policy
     const nsec = view.chain(RRType.NSEC)
     const nsec3 = view.chain(RRType.NSEC3)
-    if (denial === 'compact') return nsec.count + nsec3.count === 0
+    if (denial === 'compact') return nsec.isEmpty && nsec3.isEmpty
     const [chain, type] = denial === 'nsec' ? [nsec, RRType.NSEC] : [nsec3, RRType.NSEC3]
-    if (chain.count === 0) return false
-    const first = keyOwner(chain.keyAt(0), view.apex)
-    return view.set(view.find(first), type)?.ttlSeconds === ttlSeconds
+    const first = chain.first()
+    if (first === undefined) return false
+    return view.set(view.find(keyOwner(first, view.apex)), type)?.ttlSeconds === ttlSeconds
   }
 
   #runWhole(view: ZoneView, ttlSeconds: number): Promise<void> | undefined {
@@ -230,7 +231,7 @@ export class SigningRound {
   /** Clears a name that the plan, which is made later, will not have. */
   #clearUnplanned(view: ZoneView, key: string): void {
     const owner = keyOwner(key, view.apex)
-    if (this.#clear(view, owner) && isInChain(this.#chain, key)) this.#moved.push(owner)
+    if (this.#clear(view, owner) && this.#wasInChain(key)) this.#moved.push(owner)
   }
 
   /**
@@ -322,7 +323,7 @@ export class SigningRound {
     for (const one of [RRType.NSEC, RRType.NSEC3]) {
       this.#put(owner, one, one === type ? denial : undefined)
     }
-    if (isInChain(this.#chain, name.key) !== (denial !== undefined)) this.#moved.push(owner)
+    if (this.#wasInChain(name.key) !== (denial !== undefined)) this.#moved.push(owner)
     const rrsigs = signatures.filter((one) => one !== undefined)
     if (rrsigs.length > RDATA_MAX) {
       const message = `${printName(owner)} needs ${rrsigs.length} signatures; ${RDATA_MAX} are possible`
@@ -348,7 +349,11 @@ export class SigningRound {
   #updateChain(): Generator<void, void> {
     const { image, zone } = this.#parts
     // Without a chain of this kind, the image looks for all owners.
-    return image.updateChain(zone, this.#chain.count === 0 ? undefined : this.#moved)
+    return image.updateChain(zone, this.#chain?.isEmpty === false ? this.#moved : undefined)
+  }
+
+  #wasInChain(key: string): boolean {
+    return this.#chain?.seek(key) === true
   }
 }
 

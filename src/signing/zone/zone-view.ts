@@ -1,7 +1,7 @@
 import { NameBuffer } from '../../dns/name/hashed-name.ts'
 import * as L from '../../zone/image/layout.ts'
 import { type ArenaHandle, ZoneReader } from '../../zone/image/reader.ts'
-import { ownerKey } from './canonical-key.ts'
+import { nodeKey, OwnerChain } from './owner-chain.ts'
 
 const HIDING_FLAGS = L.FLAG_CUT | L.FLAG_DNAME
 
@@ -43,13 +43,6 @@ export class ImageSet {
     const start = this.#reader.steeringStart(this.place)
     return words.subarray(start, start + count)
   }
-}
-
-/** The sorted owners of the records that prove absence. */
-export interface ChainView {
-  readonly count: number
-  /** Returns the key of an owner. */
-  keyAt(index: number): string
 }
 
 /**
@@ -139,20 +132,14 @@ export class ZoneView {
 
   /** Returns the key of a node's name. */
   keyOf(node: number): string {
-    const at = (node + L.NODE_NAME) * 4
-    const octets = this.#reader.words[node + L.NODE_KEY]! & 0xffff
-    return ownerKey(this.#reader.bytes.subarray(at, at + octets), 0)
+    return nodeKey(this.#reader, node)
   }
 
   /** Returns the owners of the zone's chain of that type; empty = it has another one, or none. */
-  chain(type: number): ChainView {
-    const { words } = this.#reader
-    const chain = this.#reader.findChain(this.#zone)
-    if (chain === 0 || words[chain + L.CHAIN_TYPE] !== type) return { count: 0, keyAt: () => '' }
-    const start = chain + L.CHAIN_REST + words[chain + L.CHAIN_PARAMETER_WORDS]!
-    return {
-      count: words[chain + L.CHAIN_COUNT]!,
-      keyAt: (index) => this.keyOf(words[start + index]!),
-    }
+  chain(type: number): OwnerChain {
+    const reader = this.#reader
+    const chain = reader.findChain(this.#zone)
+    const isOfType = chain !== 0 && reader.words[chain + L.CHAIN_TYPE] === type
+    return new OwnerChain(reader, isOfType ? chain : 0)
   }
 }

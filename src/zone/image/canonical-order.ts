@@ -46,8 +46,11 @@ export class CanonicalOrder {
 
   /** Sets the name to that of a node. */
   setNode(words: Uint32Array, bytes: Uint8Array, node: number): void {
-    const octets = words[node + NODE_KEY]! & 0xffff
-    const at = (node + NODE_NAME) * 4
+    this.setRelative(bytes, (node + NODE_NAME) * 4, words[node + NODE_KEY]! & 0xffff)
+  }
+
+  /** Sets the name to the labels in `octets` octets from `bytes[at]` on, relative to the apex and lower case. */
+  setRelative(bytes: Uint8Array, at: number, octets: number): void {
     this.#labels = 0
     for (let i = 0; i < octets; i += bytes[at + i]! + 1) this.#starts[this.#labels++] = i
     for (let i = 0; i < octets; i++) this.#octets[i] = bytes[at + i]!

@@ -8,6 +8,8 @@ import {
 import { RRType } from '../../dns/iana/types.ts'
 import { type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
 import { CanonicalOrder } from './canonical-order.ts'
+import { ChainBuilder, type ChainKind } from './chain-builder.ts'
+import { ChainCursor } from './chain-cursor.ts'
 import * as L from './layout.ts'
 import type { NodeStore, ZoneEntry } from './node-store.ts'
 
@@ -17,12 +19,8 @@ const scratch = new NameBuffer()
 /** Nodes between two pauses. */
 const SLICE_NODES = 1024
 
-/** The kind of a zone's denial of existence: NSEC, or NSEC3 with its parameters. */
-interface ChainKind {
-  readonly type: number
-  /** NSEC3PARAM rdata; empty for NSEC. */
-  readonly parameters: Uint8Array
-}
+/** A new chain has space in its blocks for names that join it. */
+const NEW_BLOCK_NODES = L.CHAIN_BLOCK_MAX / 2
 
 /**
  * Writes the chains of an arena. Sorts the owners of a zone's NSEC or NSEC3 records in canonical
@@ -45,10 +43,10 @@ export class ChainStore {
   }
 
   /**
-   * Rewrites the chain of a zone if its unpublished content requires it; pauses now and then.
-   * `changed`: owners of the NSEC and NSEC3 RRsets that changed since the last chain, undefined =
-   * any owner. `version`: the version of the next publish. Returns true if it wrote something.
-   * @throws InputError if the arena is full.
+   * Changes the chain of a zone to its unpublished content; pauses now and then. `changed`: owners of
+   * the NSEC and NSEC3 RRsets that changed since the last chain, undefined = any owner. `version`: the
+   * version of the next publish. Returns true if it wrote something. @throws InputError if the arena
+   * is full.
    */
   *update(
     entry: ZoneEntry,
@@ -59,41 +57,16 @@ export class ChainStore {
     const { words } = this.#nodes.arena
     const kind = this.#kindOf(entry, apex)
     const old = words[entry.offset + L.ZONE_CHAIN]!
-    if (kind === undefined) {
-      const hasEnded = old !== 0 && words[old + L.CHAIN_COUNT] !== 0
-      if (hasEnded) this.#append(entry, NO_CHAIN, new Uint32Array(0), version)
-      return hasEnded
+    const builder = new ChainBuilder(this.#nodes)
+    if (kind !== undefined && changed !== undefined && this.#isOfKind(old, kind)) {
+      if (!(yield* this.#merge(entry, kind, old, changed, builder))) return false
+    } else {
+      if (kind === undefined && (old === 0 || words[old + L.CHAIN_BLOCKS] === 0)) return false
+      builder.dropChain(old)
+      if (kind !== undefined) yield* this.#collect(entry, kind, builder)
     }
-    const isSameKind = changed !== undefined && this.#isOfKind(old, kind)
-    if (isSameKind && changed.length === 0) return false
-    const nodes = isSameKind
-      ? yield* this.#merged(entry, kind, old, changed)
-      : yield* this.#collected(entry, kind)
-    this.#append(entry, kind, nodes, version)
+    builder.finish(entry, kind ?? NO_CHAIN, version)
     return true
-  }
-
-  /** Copies a chain of another arena. The caller has copied the chain's nodes to this arena. */
-  copy(
-    entry: ZoneEntry,
-    apex: HashedName,
-    from: { readonly words: Uint32Array; readonly bytes: Uint8Array },
-    chain: number,
-    version: number,
-  ): void {
-    const { words, bytes } = from
-    const parameterWords = words[chain + L.CHAIN_PARAMETER_WORDS]!
-    const at = chain + L.CHAIN_REST
-    const octets = parameterWords === 0 ? 0 : 5 + bytes[at * 4 + 4]!
-    const parameters = bytes.slice(at * 4, at * 4 + octets)
-    const nodes = new Uint32Array(words[chain + L.CHAIN_COUNT]!)
-    for (let i = 0; i < nodes.length; i++) {
-      const node = words[at + parameterWords + i]!
-      const nameAt = (node + L.NODE_NAME) * 4
-      const relative = bytes.subarray(nameAt, nameAt + (words[node + L.NODE_KEY]! & 0xffff))
-      nodes[i] = this.#find(entry, relative, apex)
-    }
-    this.#append(entry, { type: words[chain + L.CHAIN_TYPE]!, parameters }, nodes, version)
   }
 
   /** Made for the first signed zone. */
@@ -129,8 +102,9 @@ export class ChainStore {
     return this.#rdata(set).some((rdata) => hasSameNsec3Parameters(rdata, 0, parameters, 0))
   }
 
-  *#collected(entry: ZoneEntry, kind: ChainKind): Generator<void, Uint32Array> {
-    const { words, bytes } = this.#nodes.arena
+  /** Adds all nodes of the chain of a zone to an empty chain. */
+  *#collect(entry: ZoneEntry, kind: ChainKind, builder: ChainBuilder): Generator<void, void> {
+    const { words } = this.#nodes.arena
     const found: number[] = []
     let seen = 0
     let node = words[entry.offset + L.ZONE_NEWEST_NODE]!
@@ -141,85 +115,76 @@ export class ChainStore {
     // The list of nodes starts with the newest, and most zones are written in order: reversed, it
     // is nearly sorted.
     const nodes = Uint32Array.from(found).reverse()
-    yield* sortInSlices(nodes, (a, b) => {
-      this.#order.setNode(words, bytes, a)
-      return this.#order.compare(words, bytes, b)
-    })
-    return nodes
+    yield* this.#sort(nodes)
+    for (let from = 0; from < nodes.length; from += NEW_BLOCK_NODES) {
+      builder.addNodes(nodes.subarray(from, from + NEW_BLOCK_NODES))
+      builder.endBlock()
+    }
   }
 
-  /** Returns the nodes of the chain `old`, without nodes that left it and with nodes that joined it. */
-  *#merged(
+  /**
+   * Adds the nodes of the chain `old`, without those that left it and with those that joined it.
+   * Returns false if no node left or joined.
+   */
+  *#merge(
     entry: ZoneEntry,
     kind: ChainKind,
     old: number,
     changed: readonly Uint8Array[],
-  ): Generator<void, Uint32Array> {
+    builder: ChainBuilder,
+  ): Generator<void, boolean> {
     const { words, bytes } = this.#nodes.arena
-    const owners = changed.map((owner) => this.#findOwner(entry, owner))
-    const touched = Uint32Array.from(owners.filter((node) => node !== 0))
-    yield* sortInSlices(touched, (a, b) => {
+    const cursor = new ChainCursor()
+    cursor.enter(words, old)
+    const isOwner = (node: number): boolean => {
+      this.#order.setNode(words, bytes, node)
+      return cursor.seek(words, bytes, this.#order)
+    }
+    const owners = new Set(changed.map((owner) => this.#findOwner(entry, owner)))
+    owners.delete(0)
+    const moved = Uint32Array.from(owners).filter(
+      (node) => isOwner(node) !== this.#isIn(node, kind),
+    )
+    if (moved.length === 0) return false
+    yield* this.#sort(moved)
+    let block = -1
+    let nodes: Uint32Array = new Uint32Array(0)
+    let from = 0
+    for (const [i, node] of moved.entries()) {
+      const hasLeft = isOwner(node)
+      if (cursor.block !== block) {
+        builder.addNodes(nodes.subarray(from))
+        builder.endBlock()
+        while (++block < cursor.block) builder.addBlock(cursor.blockAt(words, block))
+        nodes = builder.dropBlock(cursor.blockAt(words, block))
+        from = 0
+      }
+      const at = hasLeft ? cursor.index : cursor.index + 1
+      builder.addNodes(nodes.subarray(from, at))
+      if (!hasLeft) builder.addNodes([node])
+      from = hasLeft ? at + 1 : at
+      if (i % SLICE_NODES === SLICE_NODES - 1) yield
+    }
+    builder.addNodes(nodes.subarray(from))
+    builder.endBlock()
+    while (++block < cursor.blocks) builder.addBlock(cursor.blockAt(words, block))
+    return true
+  }
+
+  *#sort(nodes: Uint32Array): Generator<void, void> {
+    const { words, bytes } = this.#nodes.arena
+    yield* sortInSlices(nodes, (a, b) => {
       this.#order.setNode(words, bytes, a)
       return this.#order.compare(words, bytes, b)
     })
-    const start = old + L.CHAIN_REST + words[old + L.CHAIN_PARAMETER_WORDS]!
-    const end = start + words[old + L.CHAIN_COUNT]!
-    const merged = new Uint32Array(end - start + touched.length)
-    let count = 0
-    let from = start
-    for (const [i, node] of touched.entries()) {
-      if (node === touched[i - 1]) continue
-      this.#order.setNode(words, bytes, node)
-      const at = this.#place(from, end)
-      merged.set(words.subarray(from, at), count)
-      count += at - from
-      from = at < end && words[at] === node ? at + 1 : at
-      if (this.#isIn(node, kind)) merged[count++] = node
-      if (i % SLICE_NODES === SLICE_NODES - 1) yield
-    }
-    merged.set(words.subarray(from, end), count)
-    return merged.subarray(0, count + end - from)
-  }
-
-  /** Returns the index of the current name in the sorted nodes from..end-1, or the index where it belongs. */
-  #place(from: number, end: number): number {
-    const { words, bytes } = this.#nodes.arena
-    let low = from
-    let high = end
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (this.#order.compare(words, bytes, words[middle]!) > 0) low = middle + 1
-      else high = middle
-    }
-    return low
   }
 
   #isOfKind(chain: number, { type, parameters }: ChainKind): boolean {
     const { words, bytes } = this.#nodes.arena
-    if (chain === 0 || words[chain + L.CHAIN_COUNT] === 0) return false
+    if (chain === 0 || words[chain + L.CHAIN_BLOCKS] === 0) return false
     if (words[chain + L.CHAIN_TYPE] !== type) return false
     const at = (chain + L.CHAIN_REST) * 4
     return type === RRType.NSEC || hasSameNsec3Parameters(parameters, 0, bytes, at)
-  }
-
-  #append(entry: ZoneEntry, kind: ChainKind, nodes: Uint32Array, version: number): void {
-    const { arena } = this.#nodes
-    const parameterWords = Math.ceil(kind.parameters.length / 4)
-    const chainWords = L.CHAIN_REST + parameterWords + nodes.length
-    const chain = arena.allocate(chainWords)
-    const { words, bytes } = arena
-    const old = words[entry.offset + L.ZONE_CHAIN]!
-    words[chain + L.CHAIN_VERSION] = version
-    words[chain + L.CHAIN_PREVIOUS] =
-      old !== 0 && words[old + L.CHAIN_VERSION] === version ? words[old + L.CHAIN_PREVIOUS]! : old
-    words[chain + L.CHAIN_TYPE] = kind.type
-    words[chain + L.CHAIN_COUNT] = nodes.length
-    words[chain + L.CHAIN_PARAMETER_WORDS] = parameterWords
-    bytes.set(kind.parameters, (chain + L.CHAIN_REST) * 4)
-    words.set(nodes, chain + L.CHAIN_REST + parameterWords)
-    if (old !== 0) this.#nodes.discard(entry, chainWordsOf(words, old))
-    entry.liveWords += chainWords
-    Atomics.store(words, entry.offset + L.ZONE_CHAIN, chain)
   }
 
   /** Returns the node of a relative name; 0 = no such node. */
@@ -250,7 +215,3 @@ export class ChainStore {
 }
 
 const NO_CHAIN: ChainKind = { type: 0, parameters: new Uint8Array(0) }
-
-function chainWordsOf(words: Uint32Array, chain: number): number {
-  return L.CHAIN_REST + words[chain + L.CHAIN_PARAMETER_WORDS]! + words[chain + L.CHAIN_COUNT]!
-}

@@ -7,7 +7,8 @@ import { mixHash } from '../../dns/name/hash.ts'
  *
  *   header ──▶ zone table ──▶ zone ──▶ apex node
  *      │                        ├────▶ newest node ──▶ older node ──▶ … (all nodes of the zone)
- *      │                        └────▶ newest chain ─▶ older chain ─▶ … ──▶ nodes, in canonical order
+ *      │                        └────▶ newest chain ─▶ older chain ─▶ …
+ *      │                                     └──▶ chain blocks ──▶ nodes, in canonical order
  *      └─────▶ node index ───▶ node ──▶ newest body ──▶ older body ──▶ …
  *                                           ├──▶ RRset
  *                                           └──▶ RRset
@@ -21,13 +22,13 @@ import { mixHash } from '../../dns/name/hash.ts'
  *   5*labels                                 5  labels | octets
  *   6+tail                                   6* newest node      RRset
  *                                            7  hash             0  type | count
- *   chain                                    8  previous zone    1  TTL
- *   0  version                               9* newest chain     2  words of this block
- *   1  previous chain                        10… apex            3  count of steering words
+ *   chain                   chain block      8  previous zone    1  TTL
+ *   0  version              0  count         9* newest chain     2  words of this block
+ *   1  previous chain       1… nodes         10… apex            3  count of steering words
  *   2  type                                                      4… offset table, steering, packed rdata
- *   3  count
+ *   3  count of blocks
  *   4  words of parameters
- *   5… parameters, nodes
+ *   5… parameters, first node of each block, blocks
  *
  *   packed rdata: length (16 bits, big-endian), octets; length, octets; … padded with zeros to a word
  *
@@ -35,10 +36,15 @@ import { mixHash } from '../../dns/name/hash.ts'
  * first. A reader of version v uses the first body with version <= v; without one, the name does
  * not exist in v. A zone exists from version `born` to before `died`. A reader loads `version` once
  * per query, so it sees each commit, of any size, completely or not at all.
+ *
+ * The chain of a signed zone has the owners of its NSEC or NSEC3 records in canonical order (RFC 4034
+ * section 6.1), in blocks of CHAIN_BLOCK_MIN..CHAIN_BLOCK_MAX nodes; a chain with one block may have
+ * fewer. A new version of the chain shares with the one before all blocks in which no name joined or
+ * left. A search compares the name with the first nodes of the blocks, and then with those of one block.
  */
 
 /** Header word 0: "SXZ" and the number of the format. Detects a foreign byte order too. */
-export const MAGIC = 0x53585a01
+export const MAGIC = 0x53585a02
 export const HEADER_MAGIC = 0
 /** Newest published version: 0 (none yet)..2^32-2. Only the store of this word publishes. */
 export const HEADER_VERSION = 1
@@ -91,15 +97,21 @@ export const CHAIN_VERSION = 0
 export const CHAIN_PREVIOUS = 1
 /** Type of the records that prove absence: NSEC or NSEC3. */
 export const CHAIN_TYPE = 2
-/** Nodes in the chain; 0 = the zone has no chain from this version on. */
-export const CHAIN_COUNT = 3
+/** Blocks of the chain; 0 = the zone has no chain from this version on. */
+export const CHAIN_BLOCKS = 3
 /** Number of words of the parameters; 0 in an NSEC chain. */
 export const CHAIN_PARAMETER_WORDS = 4
 /**
- * NSEC3PARAM rdata with the hash parameters of the chain, padded with zeros. The nodes that own the
- * records follow, in canonical order (RFC 4034 section 6.1).
+ * NSEC3PARAM rdata with the hash parameters of the chain, padded with zeros. The first nodes of the
+ * blocks follow, then the blocks.
  */
 export const CHAIN_REST = 5
+
+export const CHAIN_BLOCK_COUNT = 0
+export const CHAIN_BLOCK_NODES = 1
+/** A change of a name writes its block and two words for each block: with 100 000 names, least at about this size. */
+export const CHAIN_BLOCK_MAX = 512
+export const CHAIN_BLOCK_MIN = 128
 
 export const NODE_BODY = 0
 /** Number of children in the unpublished version. The writer uses it to detect when flags change. */

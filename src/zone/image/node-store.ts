@@ -28,6 +28,8 @@ export class NodeStore {
   count: number
   /** Words of the arena that neither the newest version nor any later one uses. */
   garbageWords = 0
+  /** Gets the nodes whose content changes; undefined = they are not needed. */
+  changed: Set<number> | undefined = undefined
 
   /** Uses an arena that already has an index with `count` nodes. */
   constructor(arena: Arena, count: number) {
@@ -48,32 +50,48 @@ export class NodeStore {
    */
   reserve(entry: ZoneEntry, name: HashedName, words: number): void {
     const levels = name.labelCount - entry.labels + 1
-    for (;;) {
-      const slots = this.arena.words[this.index + L.TABLE_MASK]! + 1
-      if ((this.count + levels) * 2 <= slots) break
-      this.index = doubleTable(this.arena, this.index)
-      this.garbageWords += tableWords(slots)
-      Atomics.store(this.arena.words, L.HEADER_INDEX, this.index)
-    }
+    this.reserveIndex(levels)
     const level = L.NODE_NAME + 64 + L.BODY_RRSETS + L.RRSETS_MAX
     this.arena.reserve(words + levels * level)
   }
 
+  /** Makes space in the index for `nodes` more nodes. @throws InputError if the arena is full. */
+  reserveIndex(nodes: number): void {
+    for (;;) {
+      const slots = this.arena.words[this.index + L.TABLE_MASK]! + 1
+      if ((this.count + nodes) * 2 <= slots) return
+      this.index = doubleTable(this.arena, this.index)
+      this.garbageWords += tableWords(slots)
+      Atomics.store(this.arena.words, L.HEADER_INDEX, this.index)
+    }
+  }
+
   /** Returns the node of `name` from `label` on, or 0. */
   find(entry: ZoneEntry, name: HashedName, label: number): number {
-    const { words, bytes } = this.arena
     const zoneLabel = name.labelCount - entry.labels
     const start = name.labelOffset[label]!
     const octets = name.labelOffset[zoneLabel]! - start
     const hash = L.nodeHash(name.suffixHash[label]!, entry.id)
-    const key = ((entry.id << 16) | octets) >>> 0
+    return this.findRelative(hash, entry.id, name.qname, start, octets)
+  }
+
+  /** Returns the node of a name by its finished hash, zone, and relative name at `name[start]`; 0 = none. */
+  findRelative(
+    hash: number,
+    zone: ZoneId,
+    name: Uint8Array,
+    start: number,
+    octets: number,
+  ): number {
+    const { words, bytes } = this.arena
+    const key = ((zone << 16) | octets) >>> 0
     const mask = words[this.index + L.TABLE_MASK]!
     for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
       const at = this.index + L.TABLE_SLOTS + slot * L.SLOT_WORDS
       const node = words[at + 1]!
       if (node === 0) return 0
       if (words[at] !== hash || words[node + L.NODE_KEY] !== key) continue
-      if (equalOctets(bytes, (node + L.NODE_NAME) * 4, name.qname, start, octets)) return node
+      if (equalOctets(bytes, (node + L.NODE_NAME) * 4, name, start, octets)) return node
     }
   }
 
@@ -163,6 +181,7 @@ export class NodeStore {
       node = this.ensure(entry, name, label)
       const before = this.#keptFlags(node)
       const children = (this.arena.words[node + L.NODE_CHILDREN]! += change)
+      this.changed?.add(node)
       flags = before & (wildcard ? ~L.FLAG_WILDCARD : ~0) & ~L.FLAG_CHILDREN
       if (children > 0) flags |= L.FLAG_CHILDREN
       if (wildcard && change > 0) flags |= L.FLAG_WILDCARD
@@ -207,6 +226,7 @@ export class NodeStore {
     for (let i = 0; i < rrsets.length; i++) words[body + L.BODY_RRSETS + i] = rrsets[i]!
     if ((state & (L.FLAG_CUT | L.FLAG_DNAME)) !== 0) words[entry.offset + L.ZONE_DELEGATES] = 1
     Atomics.store(words, node + L.NODE_BODY, body)
+    this.changed?.add(node)
     return this.#account(entry, node, old, body)
   }
 

@@ -11,7 +11,7 @@ const {
   BODY_RRSETS,
   BODY_STATE,
   BODY_VERSION,
-  CHAIN_COUNT,
+  CHAIN_BLOCKS,
   CHAIN_PREVIOUS,
   CHAIN_VERSION,
   HEADER_INDEX,
@@ -331,7 +331,7 @@ export class ZoneReader {
       if (this.words[chain + CHAIN_VERSION]! <= this.version) break
       chain = this.words[chain + CHAIN_PREVIOUS]!
     }
-    return this.words[chain + CHAIN_COUNT] === 0 ? 0 : chain
+    return this.words[chain + CHAIN_BLOCKS] === 0 ? 0 : chain
   }
 
   #view(buffer: SharedArrayBuffer): void {

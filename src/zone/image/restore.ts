@@ -159,19 +159,38 @@ class ArenaWalk {
     const words = this.#words
     if (!this.#options.mayBeSigned || !this.#holds(chain, L.CHAIN_REST)) return 0
     const type = words[chain + L.CHAIN_TYPE]!
-    const count = words[chain + L.CHAIN_COUNT]!
+    const count = words[chain + L.CHAIN_BLOCKS]!
     const parameterWords = words[chain + L.CHAIN_PARAMETER_WORDS]!
-    const first = chain + L.CHAIN_REST + parameterWords
     const isNewest =
       words[chain + L.CHAIN_VERSION] === COPY_VERSION && words[chain + L.CHAIN_PREVIOUS] === 0
-    if (!isNewest || count === 0 || !this.#holds(chain, first - chain + count)) return 0
+    let size = L.CHAIN_REST + parameterWords + count * 2
+    if (!isNewest || count === 0 || !this.#holds(chain, size)) return 0
     if (type !== NSEC && type !== NSEC3) return 0
     if (parameterWords !== (type === NSEC ? 0 : this.#parameterWords(chain + L.CHAIN_REST)))
       return 0
-    for (let at = first; at < first + count; at++) {
+    const firsts = chain + L.CHAIN_REST + parameterWords
+    for (let i = 0; i < count; i++) {
+      const block = words[firsts + count + i]!
+      const blockWords = this.#chainBlockWords(block, id, type)
+      if (blockWords === 0 || words[block + L.CHAIN_BLOCK_NODES] !== words[firsts + i]) return 0
+      size += blockWords
+      // Blocks do not overlap, so this takes no longer than the arena is large.
+      if (size > this.#tail) return 0
+    }
+    return size
+  }
+
+  /** Returns the words of a chain block; 0 = it is invalid. */
+  #chainBlockWords(block: number, id: number, type: number): number {
+    const words = this.#words
+    if (!this.#holds(block, L.CHAIN_BLOCK_NODES)) return 0
+    const count = words[block + L.CHAIN_BLOCK_COUNT]!
+    const size = L.CHAIN_BLOCK_NODES + count
+    if (count === 0 || !this.#holds(block, size)) return 0
+    for (let at = block + L.CHAIN_BLOCK_NODES; at < block + size; at++) {
       if (!this.#isInChain(words[at]!, id, type)) return 0
     }
-    return first - chain + count
+    return size
   }
 
   /** Returns the words of NSEC3PARAM rdata; 0 = readers cannot hash with it. */

@@ -5,6 +5,7 @@ import { type HashedName, NameBuffer } from '../../dns/name/hashed-name.ts'
 import { ARENA_OCTETS_MAX, Arena } from './arena.ts'
 import { ChainStore } from './chain-store.ts'
 import { compactArena, type WrittenArena } from './compact.ts'
+import { Compaction } from './compaction.ts'
 import * as L from './layout.ts'
 import { NodeStore, type ZoneEntry } from './node-store.ts'
 import { type ArenaHandle, ZoneReader } from './reader.ts'
@@ -30,6 +31,8 @@ interface ZoneImageOptions {
    * garbage. Default 16 MB.
    */
   readonly compactOctets?: number
+  /** Octets that a compaction copies at each publish, or some more. Default 512 KB: in a millisecond or two. */
+  readonly compactStepOctets?: number
 }
 
 /** Size and use of an image. */
@@ -44,6 +47,11 @@ export interface ZoneImageStats {
   readonly garbageOctets: number
   readonly arenaOctets: number
 }
+
+/** A step of a compaction copies more than so many words for each word of the publish, so that it ends. */
+const STEP_WORDS_PER_WORD = 4
+/** But no more than so many steps at once. */
+const STEPS_AT_ONCE = 4
 
 /** Larger arenas stay as they are: a copy takes time, and there are few. */
 const FIXED_OCTETS_MAX = 1024 * 1024
@@ -68,17 +76,22 @@ export class ZoneImage {
   readonly handle: ArenaHandle
   readonly #maxOctets: number
   readonly #compactWords: number
+  readonly #compactStepWords: number
   readonly #listeners = new Set<(buffer: SharedArrayBuffer) => void>()
   #arena: Arena
   #nodes: NodeStore
   #zoneTable: ZoneTable
   #zones = new Map<ZoneId, ZoneEntry>()
   readonly #zoneOfApex = new Map<string, ZoneId>()
-  /** Ids of zones that were removed since the last compaction: the index still contains their nodes. */
+  /** Ids of zones that were removed since the last compaction began: the index still contains their nodes. */
   readonly #retired = new Set<ZoneId>()
+  /** Those before the present compaction began: its copy does not contain their nodes. */
+  #retiredBefore = new Set<ZoneId>()
   #version = 0
   #nextId = 1
   #changed = false
+  /** The compaction that takes place. */
+  #compaction: Compaction | undefined
   /** Kept, so that adding a name allocates nothing. */
   readonly #sets: number[] = []
   /** During a replacement of all content: which RRsets the caller put again. */
@@ -88,6 +101,7 @@ export class ZoneImage {
   constructor(options: ZoneImageOptions = {}, from?: WrittenArena) {
     this.#maxOctets = options.maxOctets ?? ARENA_OCTETS_MAX
     this.#compactWords = (options.compactOctets ?? 16 * 1024 * 1024) / 4
+    this.#compactStepWords = (options.compactStepOctets ?? 512 * 1024) / 4
     const written = from ?? createArena(options, this.#maxOctets)
     this.#arena = written.arena
     this.#nodes = written.nodes
@@ -261,18 +275,43 @@ export class ZoneImage {
 
   /**
    * Makes all changes since the last publish visible at once; returns the version that contains
-   * them. Compacts the arena if `compactOctets` allows it.
+   * them. Then, if `compactOctets` allows it, compacts the arena, or a part of a large one.
    */
   publish(): number {
     if (!this.#changed) return this.#version
     this.#changed = false
     this.#version++
-    this.#arena.words[L.HEADER_TAIL] = this.#arena.tail
-    Atomics.store(this.#arena.words, L.HEADER_VERSION, this.#version)
-    const garbage = this.#nodes.garbageWords
-    const isWorthIt = garbage > this.#compactWords && garbage * 2 > this.#arena.tail
-    if (isWorthIt && this.#replacement === undefined) this.compact()
+    const { words, tail } = this.#arena
+    const publishedWords = tail - words[L.HEADER_TAIL]!
+    words[L.HEADER_TAIL] = tail
+    Atomics.store(words, L.HEADER_VERSION, this.#version)
+    if (this.#replacement === undefined) this.#compactSome(publishedWords)
     return this.#version
+  }
+
+  #compactSome(publishedWords: number): void {
+    const { garbageWords } = this.#nodes
+    const { tail } = this.#arena
+    const isWorthIt = garbageWords > this.#compactWords && garbageWords * 2 > tail
+    if (this.#compaction === undefined && !isWorthIt) return
+    this.#compaction ??= this.#beginCompaction()
+    const stepWords = this.#compactStepWords
+    const isSlow = tail > this.#compaction.startTail * 2
+    const words = isSlow
+      ? Number.POSITIVE_INFINITY
+      : clamp(publishedWords * STEP_WORDS_PER_WORD, stepWords, stepWords * STEPS_AT_ONCE)
+    const copy = this.#compaction.step(words)
+    if (copy !== undefined) this.#swap(copy)
+  }
+
+  #beginCompaction(): Compaction {
+    this.#retiredBefore = new Set(this.#retired)
+    return new Compaction({
+      reader: this.reader(),
+      nodes: this.#nodes,
+      zones: this.#zones,
+      maxOctets: this.#maxOctets,
+    })
   }
 
   /**
@@ -283,15 +322,20 @@ export class ZoneImage {
   compact(): void {
     assert(!this.#changed, 'all is published before compacting')
     assert(this.#replacement === undefined, 'nothing is being replaced')
-    const zones = [...this.#zones.values()]
-    const copy = compactArena(this.reader(), zones, this.#version, this.#maxOctets)
-    this.#arena = copy.arena
-    this.#nodes = copy.nodes
-    this.#zoneTable = copy.zoneTable
-    this.#zones = new Map(copy.zones.map((zone) => [zone.id, zone]))
-    this.#retired.clear()
-    this.handle.buffer = copy.arena.buffer
-    for (const listener of this.#listeners) listener(copy.arena.buffer)
+    const copy = this.#beginCompaction().step(Number.POSITIVE_INFINITY)
+    assert(copy !== undefined, 'the copy is complete')
+    this.#swap(copy)
+  }
+
+  #swap({ arena, nodes, zoneTable, zones }: WrittenArena): void {
+    this.#compaction = undefined
+    this.#arena = arena
+    this.#nodes = nodes
+    this.#zoneTable = zoneTable
+    this.#zones = new Map(zones.map((zone) => [zone.id, zone]))
+    for (const id of this.#retiredBefore) this.#retired.delete(id)
+    this.handle.buffer = arena.buffer
+    for (const listener of this.#listeners) listener(arena.buffer)
   }
 
   /** Returns another image with the published version, for a writer of its own. All changes must be published. */
@@ -423,6 +467,10 @@ function createArena(options: ZoneImageOptions, maxOctets: number): WrittenArena
   const arena = options.arena ?? new Arena(options.initialOctets ?? 65536, maxOctets)
   const nodes = NodeStore.create(arena, slotsFor(options.names ?? 0))
   return { arena, nodes, zoneTable: ZoneTable.create(arena, slotsFor(0)), zones: [] }
+}
+
+function clamp(value: number, min: number, max: number): number {
+  return Math.min(Math.max(value, min), max)
 }
 
 /** Key of a zone in a Map. */

@@ -1,18 +1,20 @@
 import * as nsec3 from '../../dns/dnssec/nsec3.ts'
 import * as types from '../../dns/iana/types.ts'
 import type { HashedName } from '../../dns/name/hashed-name.ts'
+import { ChainCursor } from '../image/chain-cursor.ts'
 import * as layout from '../image/layout.ts'
 import type { ZoneReader } from '../image/reader.ts'
 import { scratch } from './scratch.ts'
 
 // Bound in this module: V8 folds its constants, but looks up and checks an import at every use.
 const { RRType } = types
-const { CHAIN_COUNT, CHAIN_PARAMETER_WORDS, CHAIN_REST, CHAIN_TYPE } = layout
+const { CHAIN_REST, CHAIN_TYPE } = layout
 
 /** Finds, in the chain of a zone, the node whose record matches or covers a name. */
 export class ChainSearch {
   readonly #reader: ZoneReader
   readonly #order = scratch.order
+  readonly #cursor = new ChainCursor()
   /** Made for the first NSEC3 proof: it remembers hashes, and few zones need it. */
   #hasher: nsec3.Nsec3Hasher | undefined = undefined
   /** 0 = the zone has no chain. */
@@ -65,23 +67,10 @@ export class ChainSearch {
    */
   #search(): boolean {
     const { words, bytes } = this.#reader
-    const { chain } = this
-    const count = words[chain + CHAIN_COUNT]!
-    const start = chain + CHAIN_REST + words[chain + CHAIN_PARAMETER_WORDS]!
-    let low = 0
-    let high = count
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const node = words[start + middle]!
-      const order = this.#order.compare(words, bytes, node)
-      if (order === 0) {
-        this.node = node
-        return true
-      }
-      if (order > 0) low = middle + 1
-      else high = middle
-    }
-    this.node = words[start + (low === 0 ? count : low) - 1]!
-    return false
+    const cursor = this.#cursor
+    cursor.enter(words, this.chain)
+    const isFound = cursor.seek(words, bytes, this.#order)
+    this.node = cursor.index < 0 ? cursor.last(words) : cursor.node(words)
+    return isFound
   }
 }

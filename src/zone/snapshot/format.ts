@@ -1,7 +1,7 @@
 /**
  * A snapshot file: a zone image, and the facts that the image's owner needs to resume with it.
  *
- *     64 octets   sextant snapshot 4 <octets of the facts> <octets of the arena>     padded with
+ *     64 octets   sextant snapshot 5 <octets of the facts> <octets of the arena>     padded with
  *                 spaces, ends with a line feed
  *     facts       JSON, UTF-8
  *     arena       of one version and without garbage (image/layout.ts), in the byte order of the
@@ -11,7 +11,7 @@
  * Increment VERSION with every change of this layout, of the arena, of the name hash, of the
  * encoded steering or of the facts. A test fails after such a change until VERSION is incremented.
  */
-const VERSION = '4'
+const VERSION = '5'
 
 export const PREAMBLE_OCTETS = 64
 export const CHECKSUM = 'sha256'

@@ -77,7 +77,11 @@ function ownersOf(contents: readonly OwnedRRset[], type: number): string[] {
 /** Owners of the chain in the image. */
 function chainOf({ image }: SigningStage, type: number): string[] {
   const chain = ZoneView.open(image.handle, APEX, image.version)!.chain(type)
-  return Array.from({ length: chain.count }, (_, i) => printName(keyOwner(chain.keyAt(i), APEX)))
+  const owners: string[] = []
+  for (let key = chain.first(); key !== undefined; key = chain.next()) {
+    owners.push(printName(keyOwner(key, APEX)))
+  }
+  return owners
 }
 
 const POLICIES: readonly Partial<SigningPolicy>[] = [

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { runWhole } from '../../../src/base/slices.ts'
@@ -5,9 +6,14 @@ import { RRType } from '../../../src/dns/iana/types.ts'
 import { NameBuffer } from '../../../src/dns/name/hashed-name.ts'
 import { compareNames, printName, scanName } from '../../../src/dns/name/name.ts'
 import { VersionView } from '../../../src/xfr/journal/version-view.ts'
+import { nodesOf } from '../../../src/zone/image/chain-builder.ts'
+import { ChainCursor } from '../../../src/zone/image/chain-cursor.ts'
+import { copyCaptured } from '../../../src/zone/image/copy-captured.ts'
 import * as L from '../../../src/zone/image/layout.ts'
 import { ZoneReader } from '../../../src/zone/image/reader.ts'
+import { restoreArena } from '../../../src/zone/image/restore.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
+import { runs } from '../../support/runs.ts'
 import { wire } from '../../support/zone-text.ts'
 
 const APEX = wire('example.')
@@ -22,9 +28,14 @@ function ownersOf(reader: ZoneReader, version: number): string[] {
   const view = VersionView.open({ zone: APEX, serial: 0, buffer, imageVersion: version })!
   const chain = reader.findChain(zone)
   if (chain === 0) return []
-  const start = chain + L.CHAIN_REST + reader.words[chain + L.CHAIN_PARAMETER_WORDS]!
-  const count = reader.words[chain + L.CHAIN_COUNT]!
-  return Array.from({ length: count }, (_, i) => printName(view.owner(reader.words[start + i]!)))
+  const { words } = reader
+  const cursor = new ChainCursor()
+  cursor.enter(words, chain)
+  const owners: string[] = []
+  for (let node = cursor.next(words); node !== 0; node = cursor.next(words)) {
+    owners.push(printName(view.owner(node)))
+  }
+  return owners
 }
 
 const label = fc.constantFrom('a', 'b', 'z', '*', '0', '\\000', '\\255', 'aa', 'ab', 'x'.repeat(63))
@@ -78,5 +89,88 @@ t.test('a chain has the owners of NSEC in canonical order, in every version', (t
     ),
     { numRuns: 300 },
   )
+  t.end()
+})
+
+/** Names of a zone: n0 to n3999, in no canonical order. */
+const NAMES = Array.from({ length: 4000 }, (_, i) => wire(`n${i}.example.`))
+const SORTED = [...NAMES.keys()].sort((a, b) => compareNames(NAMES[a]!, NAMES[b]!))
+
+/** A row of names, of those in canonical order, that join or leave the chain. */
+const edit = fc.record({
+  from: fc.nat(NAMES.length - 1),
+  count: fc.oneof(fc.constant(1), fc.nat(600), fc.constant(NAMES.length)),
+  joins: fc.boolean(),
+})
+
+/** Sizes of the chain's blocks. */
+function blockSizesOf(reader: ZoneReader): number[] {
+  const name = new NameBuffer()
+  name.set(APEX, 0, APEX.length)
+  const { words } = reader
+  const cursor = new ChainCursor()
+  cursor.enter(words, reader.findChain(reader.matchZone(name, 0)))
+  return Array.from({ length: cursor.blocks }, (_, i) => {
+    return nodesOf(words, cursor.blockAt(words, i)).length
+  })
+}
+
+t.test('blocks split and join as names join and leave, also while the image is compacted', (t) => {
+  let blocksMost = 0
+  let compactions = 0
+  fc.assert(
+    fc.property(fc.array(edit, { minLength: 4, maxLength: 12 }), (edits) => {
+      const image = new ZoneImage({ compactOctets: 32 * 1024, compactStepOctets: 16 * 1024 })
+      image.onSwap(() => compactions++)
+      const zone = image.addZone(APEX)
+      image.putRRset(zone, APEX, { type: RRType.NSEC, ttlSeconds: 1, rdata: RDATA })
+      runWhole(image.updateChain(zone))
+      image.publish()
+      const present = new Set<number>()
+      for (const { from, count, joins } of edits) {
+        const rows = SORTED.slice(from, from + count)
+        for (const i of rows) {
+          if (joins)
+            image.putRRset(zone, NAMES[i]!, { type: RRType.NSEC, ttlSeconds: 1, rdata: RDATA })
+          else image.removeRRset(zone, NAMES[i]!, RRType.NSEC)
+          if (joins) present.add(i)
+          else present.delete(i)
+        }
+        runWhole(
+          image.updateChain(
+            zone,
+            rows.map((i) => NAMES[i]!),
+          ),
+        )
+        const reader = image.reader()
+        const version = image.publish()
+        reader.refresh()
+        const want = [
+          'example.',
+          ...SORTED.filter((i) => present.has(i)).map((i) => `n${i}.example.`),
+        ]
+        assert.deepEqual(ownersOf(reader, version), want)
+        const sizes = blockSizesOf(reader)
+        blocksMost = Math.max(blocksMost, sizes.length)
+        assert.ok(sizes.every((size) => size <= L.CHAIN_BLOCK_MAX))
+        assert.ok(sizes.length === 1 || sizes.every((size) => size >= L.CHAIN_BLOCK_MIN))
+      }
+      const { liveOctets } = image.stats
+      image.compact()
+      assert.equal(image.stats.liveOctets, liveOctets)
+      const copy = copyCaptured(image.capture())
+      const options = { checkSteering: () => true, mayBeSigned: true }
+      const restored = runWhole(restoreArena(copy, options))
+      const next = new ZoneImage({}, restored)
+      assert.equal(next.stats.liveOctets, liveOctets)
+      assert.deepEqual(
+        ownersOf(next.reader(), next.version),
+        ownersOf(image.reader(), image.version),
+      )
+    }),
+    { numRuns: runs(40) },
+  )
+  t.ok(blocksMost > 4, `${blocksMost} blocks`)
+  t.ok(compactions > 4, `${compactions} compactions`)
   t.end()
 })

@@ -171,7 +171,8 @@ function isAccounted(stats: ZoneImageStats): boolean {
   return slots >= 128 && slots.toString(2).replaceAll('0', '').length <= 2
 }
 
-const SIZES = { initialOctets: 4096, compactOctets: 8192 }
+/** A compaction takes several versions. */
+const SIZES = { initialOctets: 4096, compactOctets: 8192, compactStepOctets: 1024 }
 
 /** The image of a process that was given a copy of the last one's. */
 function restart(image: ZoneImage): ZoneImage {

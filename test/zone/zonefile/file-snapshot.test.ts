@@ -143,7 +143,7 @@ t.test('a snapshot that is cut, of another build, or damaged is not used', async
     writeFileSync(snapshot, octets)
   }
   const version = octets.toString('latin1', 0, 18)
-  t.equal(version, 'sextant snapshot 4')
+  t.equal(version, 'sextant snapshot 5')
   writeFileSync(
     snapshot,
     octets.toString('latin1').replace(version, 'sextant snapshot 3'),
