@@ -3,11 +3,11 @@ import { printDuration } from '../../base/duration.ts'
 import { InputError } from '../../base/errors.ts'
 import { runInSlices } from '../../base/slices.ts'
 import { stampOf, statIfAny } from '../../base/stat.ts'
-import { isSystemError } from '../../base/system-error.ts'
 import type { ProblemText } from '../../base/telemetry/problems.ts'
 import { printName } from '../../dns/name/name.ts'
 import { isSerialAfter } from '../../dns/serial.ts'
 import type { SetupContext } from '../../plugin/directive.ts'
+import { ClockGuard } from '../../signing/zone/clock-guard.ts'
 import { ZoneSigner } from '../../signing/zone/zone-signer.ts'
 import { DEFAULT_SIGNING, type SigningPolicy, type ZoneKeys } from '../../signing/zone-keys.ts'
 import { VersionView } from '../../xfr/journal/version-view.ts'
@@ -38,6 +38,7 @@ export class ZoneFileSigner {
   readonly #c: SetupContext
   readonly #zoneText: string
   readonly #policy: SigningPolicy
+  readonly #guard: ClockGuard
   #found: FoundKeys | undefined
   /** The files that the last signed version was made of; undefined = another process made it. */
   #sources: readonly FileStamp[] | undefined
@@ -50,6 +51,7 @@ export class ZoneFileSigner {
     this.#config = config
     this.#c = c
     this.#zoneText = printName(config.zone)
+    this.#guard = new ClockGuard(c.clock)
     const jitter = Math.floor(c.random() * INCEPTION_JITTER_SECONDS)
     this.#policy = {
       ...DEFAULT_SIGNING,
@@ -66,12 +68,18 @@ export class ZoneFileSigner {
     for (const warning of this.#found.warnings) this.#c.log.warning(warning, 'sign-key')
   }
 
-  /** Signs if necessary. Does nothing while an earlier call is running. */
+  /** Signs if necessary; never rejects. Does nothing while an earlier call is running. */
   async update(): Promise<void> {
     const { clock, log } = this.#c
     if (this.#isBusy || this.#isStopped || this.#found === undefined) return
     const reason = this.#reason()
-    if (reason === '') return
+    // Also without a reason: the guard has to see each step of the clock.
+    const refusal = this.#guard.refusal(this.#newestInception)
+    if (refusal !== '') return this.#report(refusal)
+    if (reason === '') {
+      this.fault = ''
+      return
+    }
     this.#isBusy = true
     const startMs = clock.monotonic()
     const zone = JSON.stringify(this.#zoneText)
@@ -106,6 +114,13 @@ export class ZoneFileSigner {
     this.#isStopped = true
   }
 
+  /** Of the signatures of the file; 0 = it has none. */
+  get #newestInception(): number {
+    const { file } = this.#signed ?? {}
+    const isThere = typeof file === 'object' && statIfAny(this.#config.signed) !== undefined
+    return isThere ? file.inceptionSeconds : 0
+  }
+
   /** Returns why the zone must be signed; '' = the signed file is good. */
   #reason(): string {
     const { signed, zone, path } = this.#config
@@ -132,7 +147,6 @@ export class ZoneFileSigner {
 
   #reasonOfTime({ inceptionSeconds, expirationSeconds }: SignedFile): string {
     const now = Math.floor(this.#c.clock.now() / 1000)
-    if (inceptionSeconds > now) return `its signatures begin at ${printTime(inceptionSeconds)}`
     if (now - inceptionSeconds > AGE_SECONDS_MAX)
       return `its signatures began at ${printTime(inceptionSeconds)}, more than 6 days ago`
     if (expirationSeconds - now < LEFT_SECONDS_MIN)
@@ -144,7 +158,7 @@ export class ZoneFileSigner {
   async #sign(keys: ZoneKeys): Promise<number> {
     const { clock } = this.#c
     const { signed, zone: apex } = this.#config
-    const source = await this.#load()
+    const { view: source, files } = await this.#load()
     const image = new ZoneImage()
     const zone = image.addZone(apex)
     const nothing = (): void => {}
@@ -164,10 +178,11 @@ export class ZoneFileSigner {
     const { buffer } = image.handle
     const view = VersionView.open({ zone: apex, serial, buffer, imageVersion: image.version })!
     await runInSlices(writeZoneFile(signed, view), clock)
+    this.#sources = files
     return serial
   }
 
-  async #load(): Promise<VersionView> {
+  async #load(): Promise<{ view: VersionView; files: readonly FileStamp[] }> {
     const { clock, log } = this.#c
     const { path, zone } = this.#config
     const load = await loadWithoutPause({ path, apex: zone, options: { memoryMax: 'left' } }, clock)
@@ -177,11 +192,10 @@ export class ZoneFileSigner {
     // Faults of signatures that the file may have do not matter.
     const warnings = load.warnings.filter((warning) => warning !== load.signatures.warning)
     for (const warning of warnings) log.warning(warning.print(), 'sign-source-warning')
-    this.#sources = load.files
     const { buffer, version: imageVersion } = load.image
     const view = VersionView.open({ zone, serial: load.serial, buffer, imageVersion })
     if (view?.soa() === undefined) throw new InputError(undefined, `${path} has no SOA`)
-    return view
+    return { view, files: load.files }
   }
 
   /** The Unix time, as CoreDNS, but always after the serial of the file that is replaced. */
@@ -193,8 +207,11 @@ export class ZoneFileSigner {
   }
 
   #fail(error: unknown): void {
-    if (!(error instanceof InputError) && !isSystemError(error)) throw error
-    const fault = error instanceof InputError ? error.print() : error.message
+    if (error instanceof InputError) this.#report(error.print())
+    else this.#report(error instanceof Error ? error.message : String(error))
+  }
+
+  #report(fault: string): void {
     if (fault !== this.fault)
       this.#c.log.warning(
         `Error signing ${JSON.stringify(this.#zoneText)}: ${fault}`,

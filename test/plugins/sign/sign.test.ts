@@ -95,6 +95,41 @@ t.test('a zone is signed, and signed again if it must be', async (t) => {
   t.match(problem?.reason, /zone example.org. is not signed again: .*db:1: /)
 })
 
+t.test('a wrong clock, or a full disk, keeps the signed file', async (t) => {
+  const { start, signed, timers, directory, serial } = await setUp(t, ['key file KEY'])
+  const c = await start()
+  await until(() => c.lines.length === 2, 'the signed file')
+  const text = readFileSync(signed, 'latin1')
+  const edit = (last: number): void =>
+    writeFileSync(join(directory, 'db'), ZONE.replace('192.0.2.2', `192.0.2.${last}`))
+  const check = async (lines: number, fault: RegExp): Promise<void> => {
+    await timers.advance(60_000)
+    await until(() => c.lines.length === lines, 'the fault')
+    t.match(c.lines.at(-1), fault)
+    t.equal(readFileSync(signed, 'latin1'), text)
+    t.equal(collectProblems(c.problemReports).listed.length, 1)
+  }
+  edit(20)
+  c.clock.nowMs += 20 * DAY_MS
+  await check(3, /Error signing "example\.org\.": the system's time jumped by 480 h/)
+  c.clock.nowMs -= 60 * DAY_MS
+  await check(4, /is before the newest signature of .*; set the clock/)
+  c.clock.nowMs += 40 * DAY_MS
+  mkdirSync(`${signed}.next`)
+  await check(5, /Error signing "example\.org\.": .*\.next/)
+  rmSync(`${signed}.next`, { recursive: true })
+  const before = serial()
+  await timers.advance(60_000)
+  await until(() => serial() !== before, 'the edit')
+  await until(() => c.lines.length === 6, 'the end of it')
+  t.equal(collectProblems(c.problemReports).listed.length, 0)
+  c.clock.nowMs += 20 * DAY_MS
+  await timers.advance(60_000)
+  c.clock.pass(3_600_000)
+  await timers.advance(60_000)
+  await until(() => serial() > before + 1, 'a clock that is steady for an hour is right')
+})
+
 t.test('a restart signs what was edited meanwhile, or has other keys', async (t) => {
   const { start, signed, directory, keys } = await setUp(t, ['key directory DIR'])
   const first = await start()
