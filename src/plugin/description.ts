@@ -56,6 +56,10 @@ export interface HttpEndpoint {
 export interface DirectivePart {
   /** A link of the block's chain. The order follows plugins/order.ts, not the Corefile. */
   readonly handler?: HandlerFactory | undefined
+  /** The handler changes answers that a handler below may have signed, and sets `needsSigning` then. */
+  readonly changesAnswers?: boolean | undefined
+  /** A link directly above all with `changesAnswers` of its block, if it has one of these. */
+  readonly handlerAboveChanges?: HandlerFactory | undefined
   /** `serve` of the handler may return a Promise: data threads hand the queries that reach it to the control thread. */
   readonly waits?: boolean | undefined
   /** If the block accepts NOTIFYs, they pass through the handler too; they bypass others. */

@@ -9,6 +9,7 @@ export function restoreName({ query, response }: Transaction, name: Uint8Array):
   const { qname, qnameOctets, labelCount } = query
   const other = qname.slice(0, qnameOctets)
   if (other.length === name.length && Buffer.compare(other, name) === 0) return
+  response.needsSigning = true
   for (let i = 0; i < response.count; i++) {
     if (response.ownerBytes[i] === qname) response.ownerBytes[i] = other
     if (response.rdataBytes[i] === qname) response.rdataBytes[i] = other

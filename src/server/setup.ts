@@ -95,7 +95,11 @@ interface BlockDraft {
   readonly source: ServerBlock
   readonly config: BlockConfig
   readonly keyPositions: readonly Position[]
-  readonly links: { readonly factory: HandlerFactory; readonly seesNotify: boolean }[]
+  readonly links: {
+    readonly factory: HandlerFactory
+    readonly seesNotify: boolean
+    readonly changesAnswers: boolean
+  }[]
   /** True if a handler answers queries. */
   answers: boolean
   /** True if a handler takes class CH. */
@@ -253,9 +257,15 @@ function register(placed: RegisteredPart, draft: BlockDraft, all: ContextParts):
   if (part.handler !== undefined) {
     const handsOver = part.waits === true && !all.channel.canWait
     const factory = handsOver ? handingOver(part.handler, part.answers === true) : part.handler
-    draft.links.push({ factory, seesNotify: part.seesNotify === true })
+    const { seesNotify = false, changesAnswers = false } = part
+    draft.links.push({ factory, seesNotify, changesAnswers })
     if (part.answers === true) draft.answers = true
     if (part.takesChaos === true) draft.takesChaos = true
+  }
+  const first = draft.links.findIndex(({ changesAnswers }) => changesAnswers)
+  if (part.handlerAboveChanges !== undefined && first !== -1) {
+    const factory = part.handlerAboveChanges
+    draft.links.splice(first, 0, { factory, seesNotify: false, changesAnswers: true })
   }
   const { status, problems: groups } = part
   const readiness = readinessOf(directive, part)

@@ -16,6 +16,13 @@ export function composeNsec(next: Uint8Array, types: Iterable<number>): Uint8Arr
   return out.octets()
 }
 
+/** True for NSEC rdata of compact denial that proves that the owner does not exist (RFC 9824 section 3.1). */
+export function hasNxname(bytes: Uint8Array, at: number, octets: number): boolean {
+  // The types are in one window, whose last bit is that of NXNAME.
+  const end = at + octets
+  return octets > 19 && bytes[end - 19] === 0 && bytes[end - 18] === 17 && bytes[end - 1] === 0x80
+}
+
 /**
  * Returns NSEC3 rdata with 0 iterations and no salt (RFC 5155 section 3, RFC 9276). `nextLabel`: the owner label of the
  * next record, 32 digits of base32hex after their length.

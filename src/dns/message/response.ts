@@ -72,6 +72,8 @@ export class Response {
   isSteered = false
   /** Sets the flag CO: the reply is from a zone with compact denial, and the query has CO (RFC 9824 section 5.1). */
   isCompact = false
+  /** A link changed the answer after a link below signed it: its signatures and proofs are not valid. */
+  needsSigning = false
   /** NSID to return if the client requests it (RFC 5001); null = none configured. */
   nsid: Uint8Array | null = null
   /** Agent that wants reports of errors (RFC 9567), a wire name; null = none. */
@@ -122,6 +124,7 @@ export class Response {
     this.authoritative = false
     this.authenticData = false
     this.truncated = false
+    this.needsSigning = false
     this.isSearched = false
     this.edeCode = -1
     this.error = ''
@@ -149,6 +152,7 @@ export class Response {
     this.scopeBits = 0
     this.isSteered = false
     this.isCompact = false
+    this.needsSigning = false
     this.isSearched = false
     this.nsid = null
     this.reportAgent = null

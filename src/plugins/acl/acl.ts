@@ -148,6 +148,7 @@ function reject(tx: Transaction, action: AclAction): number {
   response.forceEdns = true
   response.imputedLabel = tx.query.labelCount
   response.answeredBy = 'acl'
+  response.needsSigning = !isBlock
   response.rcode = isBlock ? Rcode.REFUSED : Rcode.NOERROR
   return response.rcode
 }

@@ -33,13 +33,18 @@ export const acl: Directive = {
       acl = new Acl(next, rules, slots)
       return acl
     }
-    return [{ handler, seesNotify: true }, exportCounts(c, () => acl)]
+    const changesAnswers = rules.some(({ policies }) => policies.some(isFilter))
+    return [{ handler, seesNotify: true, changesAnswers }, exportCounts(c, () => acl)]
   },
 }
 
 /** True for a policy that keeps all clients from an answer, of those that no policy before it allowed. */
 function isForOthers({ action, qtypes, sources }: AclPolicy): boolean {
   return action !== AclAction.Allow && qtypes === undefined && sources === undefined
+}
+
+function isFilter({ action }: AclPolicy): boolean {
+  return action === AclAction.Filter
 }
 
 /** A policy as written. */

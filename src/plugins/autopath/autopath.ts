@@ -1,4 +1,5 @@
 import { copyName } from '../../authority/append-answer.ts'
+import { hasNxname } from '../../dns/dnssec/denial-rdata.ts'
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import type { Response } from '../../dns/message/response.ts'
 import { Section } from '../../dns/message/section.ts'
@@ -107,7 +108,7 @@ export class Autopath implements Handler {
     const isError = isUnwritten(status)
     if (!tx.server.isHandingOver && status !== DROP) {
       // After a SERVFAIL, a later name could have an answer that is not the right one.
-      const isAbsent = isError ? status !== Rcode.SERVFAIL : response.rcode === Rcode.NXDOMAIN
+      const isAbsent = isError ? status !== Rcode.SERVFAIL : lacksName(response)
       if (isAbsent) return NEXT_NAME
     }
     response.expand(query)
@@ -157,6 +158,17 @@ function addAlias({ query, response }: Transaction, original: Uint8Array): void 
   response.isSearched = true
   // It has no signature.
   response.authenticData = false
+}
+
+/** True for NXDOMAIN, and for NOERROR of compact denial that stands for it. */
+function lacksName(response: Response): boolean {
+  if (response.rcode === Rcode.NXDOMAIN) return true
+  for (let i = 0; i < response.count; i++) {
+    const { rdataBytes, rdataOffset, rdataOctets } = response
+    if (response.type[i] !== RRType.NSEC || response.section[i] !== Section.Authority) continue
+    if (hasNxname(rdataBytes[i]!, rdataOffset[i]!, rdataOctets[i]!)) return true
+  }
+  return false
 }
 
 function firstAnswer({ count, section }: Response): number {

@@ -32,7 +32,7 @@ export const autopath: Directive = {
     const slots = c.counters()
     const source: { paths: SearchPaths | undefined } = { paths: undefined }
     const handler = (next: Handler): Handler => new Autopath(next, options.zones, source, slots)
-    const common = [{ handler }, exportCount(c, slots)]
+    const common = [{ handler, changesAnswers: true }, exportCount(c, slots)]
     if (options.file === '') return [common, useProvider(c, options, source)]
     const follow = (path: readonly Uint8Array[]): void => {
       source.paths = path.length === 0 ? undefined : new OnePath(path)

@@ -123,5 +123,7 @@ function translate(response: Response, prefix: Cidr, ttlSecondsMax: number): voi
     kept++
   }
   response.count = kept
-  if (synthesized > 0) response.authenticData = false
+  if (synthesized === 0) return
+  response.authenticData = false
+  response.needsSigning = true
 }

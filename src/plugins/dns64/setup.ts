@@ -19,7 +19,7 @@ export const dns64: Directive = {
     c.block.shared.provide(NAT64_PREFIX, options.prefix)
     const slots = c.counters()
     return [
-      { handler: (next) => new Dns64(next, options, slots) },
+      { handler: (next) => new Dns64(next, options, slots), changesAnswers: true },
       exportTranslated(c, slots, 'dns64'),
     ]
   },

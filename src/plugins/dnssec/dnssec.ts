@@ -54,13 +54,9 @@ export class Dnssec extends Link {
 
   /** @hot */
   override after(tx: Transaction, status: number): number {
-    const { query, response } = tx
-    if (!query.dnssecOk || query.qclass !== RRClass.IN || query.opcode !== Opcode.QUERY)
-      return status
-    if (status === DROP || isUnwritten(status) || tx.server.isHandingOver) return status
-    if (tx.stream !== undefined || !SIGNED_RCODES.includes(response.rcode)) return status
-    const zone = this.#zones.find(query)
-    return zone === undefined ? status : this.#sign(tx, zone)
+    if (!wantsSignatures(tx, status)) return status
+    const zone = this.#zones.find(tx.query)
+    return zone === undefined ? status : signReply(tx, zone, this.#signing)
   }
 
   #answerKeys(tx: Transaction, zone: LinkedZone): number {
@@ -79,23 +75,48 @@ export class Dnssec extends Link {
     for (const rdata of records) {
       response.add(Section.Answer, qname, 0, qtype, RRClass.IN, ttl, rdata, 0, rdata.length)
     }
-    if (query.dnssecOk && !this.#signing.signKeys(tx, zone)) return this.#refuse(tx)
+    if (query.dnssecOk && !this.#signing.signKeys(tx, zone)) return refuseFor(tx, this.#signing)
     return Rcode.NOERROR
   }
+}
 
-  #sign(tx: Transaction, zone: LinkedZone): number {
-    const { query, response } = tx
-    if (zone.keys === undefined) return failWithoutKeys(tx)
-    response.expand(query)
-    if (!this.#signing.sign(tx, zone)) return this.#refuse(tx)
-    if (query.compactOk) response.isCompact = true
-    return Rcode.NOERROR
+/** Signs again the replies that links above `Dnssec` changed, also of zones that a source signs in its image. */
+export class ChangedReplies extends Link {
+  readonly name = 'dnssec'
+  readonly #zones: SigningZones
+  readonly #signing: ReplySigning
+
+  constructor(next: Handler, zones: SigningZones, signing: ReplySigning) {
+    super(next, 0, Trait.Dnssec)
+    this.#zones = zones
+    this.#signing = signing
   }
 
-  #refuse(tx: Transaction): number {
-    const { clockFault } = this.#signing
-    return clockFault === '' ? refuse(tx) : failWithoutTime(tx, clockFault)
+  /** @hot */
+  override after(tx: Transaction, status: number): number {
+    if (!tx.response.needsSigning || !wantsSignatures(tx, status)) return status
+    const zone = this.#zones.findAny(tx.query)
+    return zone === undefined ? status : signReply(tx, zone, this.#signing)
   }
+}
+
+function wantsSignatures({ query, response, server, stream }: Transaction, status: number) {
+  if (!query.dnssecOk || query.qclass !== RRClass.IN || query.opcode !== Opcode.QUERY) return false
+  if (status === DROP || isUnwritten(status) || server.isHandingOver) return false
+  return stream === undefined && SIGNED_RCODES.includes(response.rcode)
+}
+
+function signReply(tx: Transaction, zone: LinkedZone, signing: ReplySigning): number {
+  const { query, response } = tx
+  if (zone.keys === undefined) return failWithoutKeys(tx)
+  response.expand(query)
+  if (!signing.sign(tx, zone)) return refuseFor(tx, signing)
+  if (query.compactOk) response.isCompact = true
+  return Rcode.NOERROR
+}
+
+function refuseFor(tx: Transaction, { clockFault }: ReplySigning): number {
+  return clockFault === '' ? refuse(tx) : failWithoutTime(tx, clockFault)
 }
 
 function recordsOf(keys: ZoneKeys, qtype: number): readonly Uint8Array[] {

@@ -31,16 +31,19 @@ interface NameAt {
  *     referral                        NS stays unsigned; a proof if there is no DS
  *     no data, no name                SOA and one NSEC record (RFC 9824); NXDOMAIN becomes NOERROR without CO
  *
- * In a zone that a source signs in its image, only answers of wildcards and the denial.
+ * In a zone that a source signs in its image, only answers of wildcards and the denial. `isChanged`: replies that a link
+ * changed after they were signed; their signatures and proofs are replaced.
  */
 export class ReplySigning {
   readonly #zones: SigningZones
   readonly #signer: ResponseSigner
+  readonly #isChanged: boolean
   readonly #name = new NameBuffer()
 
-  constructor(zones: SigningZones, signer: ResponseSigner) {
+  constructor(zones: SigningZones, signer: ResponseSigner, isChanged = false) {
     this.#zones = zones
     this.#signer = signer
+    this.#isChanged = isChanged
   }
 
   /** Why the clock did not allow a signature, after a call returned false; '' = the limit was reached. */
@@ -56,7 +59,8 @@ export class ReplySigning {
   /** Returns false if the limit of new signatures is reached, or the clock is wrong: the reply is incomplete then. */
   sign(tx: Transaction, zone: LinkedZone): boolean {
     const { response } = tx
-    if (zone.isClaimed) dropWildcardSignatures(response)
+    if (this.#isChanged) this.#dropSignatures(tx)
+    else if (zone.isClaimed) dropWildcardSignatures(response)
     // The records that the link adds need no second look.
     const { count } = response
     const cut = findCut(response, zone)
@@ -73,7 +77,8 @@ export class ReplySigning {
       if (!isSignable(response, i) || isBelowCut(response, i, cut)) continue
       if (!isFirstOfSet(response, i) || findSignature(response, i) !== -1) continue
       const zone = this.#zoneOf(response.ownerBytes[i]!, response.ownerOffset[i]!)
-      if (zone?.keys === undefined || isOfImage(zone, response, i)) continue
+      if (zone?.keys === undefined) continue
+      if (!this.#isChanged && isOfImage(zone, response, i)) continue
       const isExtra = response.section[i] === Section.Additional
       if (++sets > SETS_MAX) return isExtra
       if (!this.#signer.signSetOf(tx, zone, i, false) && !isExtra) return false
@@ -83,7 +88,33 @@ export class ReplySigning {
 
   #zoneOf(owner: Uint8Array, at: number): LinkedZone | undefined {
     const name = this.#name
-    return name.set(owner, at, owner.length) ? this.#zones.find(name) : undefined
+    if (!name.set(owner, at, owner.length)) return undefined
+    return this.#isChanged ? this.#zones.findAny(name) : this.#zones.find(name)
+  }
+
+  /**
+   * Removes signatures and proofs of the zones that are signed here. Also what is not of them in the authority section, if
+   * the answer is: the SOA and NS of the name that the links below were asked for.
+   */
+  #dropSignatures(tx: Transaction): void {
+    const { response } = tx
+    const end = findChainEnd(tx)
+    const isOurs = this.#zoneOf(end.owner, end.at)?.keys !== undefined
+    let kept = 0
+    for (let i = 0; i < response.count; i++) {
+      if (!this.#isInvalid(response, i, isOurs)) response.move(i, kept++)
+    }
+    response.count = kept
+  }
+
+  #isInvalid(response: Response, i: number, isOurs: boolean): boolean {
+    const owner = response.ownerBytes[i]!
+    const at = response.ownerOffset[i]!
+    const type = response.type[i]!
+    const zone = this.#zoneOf(owner, at)
+    if (zone?.keys === undefined) return isOurs && response.section[i] === Section.Authority
+    if (type === RRType.SOA) return nameOctetsAt(owner, at) !== zone.apex.length
+    return type === RRType.RRSIG || type === RRType.NSEC || type === RRType.NSEC3
   }
 
   /** Proves that the delegation at record `cut` has no DS. */
@@ -148,13 +179,13 @@ export class ReplySigning {
   /** Returns the index of the SOA of the zone in the reply, signed; adds one if the source has none. -1 = limit. */
   #useSoa(tx: Transaction, zone: LinkedZone): number {
     const { query, response } = tx
-    const existing = findSoa(response)
+    const existing = findSoa(response, this.#isChanged ? zone.apex : undefined)
     if (existing !== -1) return existing
     const at = response.count
     const isAnswer = query.qtype === RRType.SOA && query.labelCount === zone.labels
     const section = isAnswer ? Section.Answer : Section.Authority
-    zone.soa ??= composeSoa(zone.apex)
-    const { apex, soa } = zone
+    const { apex } = zone
+    const soa = (zone.isClaimed ? askSoa(tx, apex) : undefined) ?? (zone.soa ??= composeSoa(apex))
     const { length } = soa
     response.add(section, apex, 0, RRType.SOA, RRClass.IN, SOA_TTL_SECONDS, soa, 0, length)
     return this.#signer.signSetOf(tx, zone, at, true) ? at : -1
@@ -263,11 +294,28 @@ function isDenial({ query, response }: Transaction, end: NameAt): boolean {
   return findSoa(response) !== -1 || end.owner === query.qname
 }
 
-function findSoa(response: Response): number {
+/** Index of a SOA in the authority section, of `apex` if that is given; -1 = none. */
+function findSoa(response: Response, apex?: Uint8Array): number {
   for (let i = 0; i < response.count; i++) {
-    if (response.section[i] === Section.Authority && response.type[i] === RRType.SOA) return i
+    if (response.section[i] !== Section.Authority || response.type[i] !== RRType.SOA) continue
+    if (apex === undefined) return i
+    if (equalNamesAt(response.ownerBytes[i]!, response.ownerOffset[i]!, apex, 0)) return i
   }
   return -1
+}
+
+/** Returns the SOA rdata of a zone that a source has at hand. */
+function askSoa(tx: Transaction, apex: Uint8Array): Uint8Array | undefined {
+  const asked = tx.server.lookupInternally(tx, apex, RRType.SOA)
+  if (asked instanceof Promise) void asked.then((late) => late?.server.release(late))
+  if (asked === undefined || asked instanceof Promise) return undefined
+  const { response } = asked
+  const i = findAnswer(response, { owner: apex, at: 0 }, RRType.SOA)
+  const start = i === -1 ? 0 : response.rdataOffset[i]!
+  const soa =
+    i === -1 ? undefined : response.rdataBytes[i]!.slice(start, start + response.rdataOctets[i]!)
+  asked.server.release(asked)
+  return soa
 }
 
 function findNs(response: Response, name: Uint8Array): number {

@@ -11,7 +11,7 @@ import type { Handler } from '../../plugin/handler.ts'
 import { ZONE_SIGNING } from '../../signing/registry.ts'
 import type { KeyShare } from '../../signing/shared/key-share.ts'
 import { ClockWatch } from './clock-watch.ts'
-import { Dnssec } from './dnssec.ts'
+import { ChangedReplies, Dnssec } from './dnssec.ts'
 import { openKeys } from './open-keys.ts'
 import { type DnssecOptions, scanOptions } from './options.ts'
 import { ReplySigning } from './reply-signing.ts'
@@ -61,7 +61,12 @@ export const dnssec: Directive = {
       if (signing.served().length === 0 && !signing.isCompact) return next
       return new Dnssec(next, signing, new ReplySigning(signing, signer))
     }
-    const link: DirectivePart = { handler, check: checkOf(c, keys, options) }
+    const handlerAboveChanges = (next: Handler): Handler => {
+      signing.signChanges()
+      return new ChangedReplies(next, signing, new ReplySigning(signing, signer, true))
+    }
+    const check = checkOf(c, keys, options)
+    const link: DirectivePart = { handler, handlerAboveChanges, check }
     const [above, below] = shareKeys(c, options)
     return [above, link, serving, below, exportCounts(c, slots)]
   },

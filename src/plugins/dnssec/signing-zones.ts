@@ -46,6 +46,8 @@ export class SigningZones implements ZoneSigning {
   #all: LinkedZone[] | undefined = undefined
   /** No zone is served by the link. */
   #isIdle = false
+  /** Directives of the block change answers, also of zones that sources claim. */
+  #signsChanges = false
   #keysOf = new Map<string, Pick<LinkedZone, 'keys' | 'generation'>>()
   #set = new ZoneSet([])
 
@@ -66,9 +68,22 @@ export class SigningZones implements ZoneSigning {
     return this.#settings.policy.denial === 'compact'
   }
 
-  /** Returns the zones that the link signs, or whose proofs it signs: they need keys in every thread. */
+  /** Directives of the block change answers: all zones need keys in every thread. */
+  signChanges(): void {
+    this.#signsChanges = true
+  }
+
+  /** Returns the zones that need keys in every thread: those that links sign, or whose proofs they sign. */
   served(): readonly LinkedZone[] {
+    if (this.#signsChanges) return this.#list()
     return this.#list().filter(({ isClaimed, isCompact }) => isCompact || !isClaimed)
+  }
+
+  /** Returns the zone of a name, also if a source signs it in its image. Its keys may be missing. */
+  findAny(name: Parameters<ZoneSet['match']>[0]): LinkedZone | undefined {
+    const all = this.#all ?? this.#list()
+    const index = this.#set.match(name)
+    return index === -1 ? undefined : all[index]
   }
 
   /** Returns the zone that the link serves for a name, whose keys may be missing. @hot */
@@ -112,7 +127,8 @@ export class SigningZones implements ZoneSigning {
     this.#claimed.set(key, zone)
     this.#all = undefined
     this.#onClaim(zone)
-    if (!this.isCompact || this.#onClaims === undefined || this.#isNotifying) return
+    const needsKeys = this.isCompact || this.#signsChanges
+    if (!needsKeys || this.#onClaims === undefined || this.#isNotifying) return
     this.#isNotifying = true
     queueMicrotask(() => {
       this.#isNotifying = false

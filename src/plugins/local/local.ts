@@ -101,6 +101,7 @@ function deny(tx: Transaction, owner: Uint8Array, rcode: number): number {
 function finish(tx: Transaction, rcode: number): number {
   tx.response.imputedLabel = tx.query.labelCount
   tx.response.answeredBy = 'local'
+  tx.response.needsSigning = true
   tx.response.rcode = rcode
   return rcode
 }

@@ -30,7 +30,14 @@ export const local: Directive = {
         intercepted.inc(counts.take(0))
       })
     })
-    return [{ handler: (next) => new Local(next, slots, answersPrefix), answers: true }, collecting]
+    return [
+      {
+        handler: (next) => new Local(next, slots, answersPrefix),
+        answers: true,
+        changesAnswers: answersPrefix,
+      },
+      collecting,
+    ]
   },
 }
 

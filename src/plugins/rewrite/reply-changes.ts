@@ -23,6 +23,7 @@ const NAPTR_STRINGS = 3
 
 /** `answer name`: changes owner names. */
 export class OwnerChange implements ReplyChange {
+  readonly changesContent = true
   readonly #change: NameChange
 
   constructor(change: NameChange) {
@@ -42,6 +43,7 @@ export class OwnerChange implements ReplyChange {
 
 /** `answer value`: changes names in rdata. */
 export class ValueChange implements ReplyChange {
+  readonly changesContent = true
   readonly #change: NameChange
 
   constructor(change: NameChange) {
@@ -61,6 +63,7 @@ export class ValueChange implements ReplyChange {
 
 /** `answer auto`: changes the rewritten name of the query, and names below it, back. */
 export class AutoChange implements ReplyChange {
+  readonly changesContent = true
   readonly #original: string
   readonly #rewritten: string
 
@@ -78,6 +81,7 @@ export class AutoChange implements ReplyChange {
 }
 
 export class TtlChange implements ReplyChange {
+  readonly changesContent = false
   readonly #min: number
   readonly #max: number
 
@@ -95,6 +99,7 @@ export class TtlChange implements ReplyChange {
 }
 
 export class RcodeChange implements ReplyChange {
+  readonly changesContent = true
   readonly #from: number
   readonly #to: number
 
@@ -110,6 +115,7 @@ export class RcodeChange implements ReplyChange {
 
 /** `cname`: replaces the target of a CNAME, and what follows it by the records of the new target. */
 export class CnameChange implements ReplyChange {
+  readonly changesContent = true
   readonly #change: NameChange
 
   constructor(change: NameChange) {

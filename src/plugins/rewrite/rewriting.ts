@@ -6,6 +6,8 @@ import type { Transaction } from '../../plugin/transaction.ts'
 
 /** A change of the reply, which a rule caused for one query. */
 export interface ReplyChange {
+  /** False: it changes TTLs only. */
+  readonly changesContent: boolean
   /** Changes the response. `query` is the one that the links below saw. */
   apply(tx: Transaction, rewriting: Rewriting): undefined | Promise<undefined>
 }
@@ -55,6 +57,9 @@ export class Rewriting {
    */
   restore(tx: Transaction): void {
     const { query } = tx
+    // A signature allows any lower TTL.
+    tx.response.needsSigning ||=
+      query.qtype !== this.#qtype || this.changes.some((change) => change.changesContent)
     this.qtype = query.qtype
     query.qtype = this.#qtype
     query.qclass = this.#qclass

@@ -10,7 +10,7 @@ export const rewrite: Directive = {
     const d = c.dispenser
     const rules: OrderedRule[] = []
     while (d.next()) rules.push(scanRule(d, scanArgs(d)))
-    return { handler: (next) => new Rewrite(next, rules) }
+    return { handler: (next) => new Rewrite(next, rules), changesAnswers: true }
   },
 }
 

@@ -23,7 +23,7 @@ export const siit: Directive = {
     const ipv4Of = translator(scanOptions(c.dispenser))
     const slots = c.counters()
     return [
-      { handler: (next) => new Siit(next, ipv4Of, slots) },
+      { handler: (next) => new Siit(next, ipv4Of, slots), changesAnswers: true },
       exportTranslated(c, slots, 'siit'),
     ]
   },

@@ -109,6 +109,7 @@ export class Siit implements Handler {
     }
     response.count = kept
     if (translated > 0) response.authenticData = false
+    response.needsSigning ||= translated > 0
     return translated > 0
   }
 }
