@@ -26,6 +26,7 @@ import { siteOf, sourceFileOf } from './same-source.ts'
 import { inheritZones, SignedImages } from './serve/signed-images.ts'
 import type { LoadedSnapshot } from './serve/snapshot/load.ts'
 import { raiseSerials } from './serve/snapshot/raise-serials.ts'
+import { SnapshotSigner } from './serve/snapshot-signer.ts'
 import type { OpenZones, ThreadedZones } from './serve/threaded-zones.ts'
 import { ZoneSnapshot } from './serve/zone-snapshot.ts'
 import { digestOfShape } from './shape.ts'
@@ -87,6 +88,8 @@ export class ZonePublisher {
   readonly #records: RecordPipeline
   readonly #snapshot: ZoneSnapshot | undefined
   #zones: PublishedZones | undefined
+  /** While only the snapshot is served. */
+  #snapshotSigner: SnapshotSigner | undefined
   #unmatched: UnmatchedCodes | undefined
   #stopFollowing = (): void => {}
 
@@ -149,7 +152,7 @@ export class ZonePublisher {
     const note = this.#servesSnapshot
       ? this.#snapshot?.noteServed(this.#records.unreadReason)
       : this.#records.note()
-    const faults = (this.#zones?.zones ?? []).map(faultOf)
+    const faults = this.#signedZones.map(faultOf)
     const notes = [note, this.#zones?.note(), ...faults]
     return notes.filter((note) => note).join('; ')
   }
@@ -166,7 +169,7 @@ export class ZonePublisher {
       return { kind: 'conflict', of: `${place} ${text}`, count, problems }
     })
     const codes = this.#unmatched?.problemGroups(place) ?? []
-    const signing = signingProblems(zones, place)
+    const signing = signingProblems(this.#signedZones, place)
     return [
       ...this.#records.problemGroups(),
       ...conflicts,
@@ -200,15 +203,19 @@ export class ZonePublisher {
     const rest = { peers, quorums, shifts: this.#records.shifts, snapshots }
     const zones = this.#zones
     const { downReason } = this.#records.provenance
-    if (zones !== undefined) {
-      const signing = reportSigning(zones.zones)
+    const signing = reportSigning(this.#signedZones)
+    if (zones !== undefined)
       return { ...statusOfZones(zones, source, downReason), signing, ...rest }
-    }
     const waiting = this.#options.zones.map((apex) => {
       const zone = printName(apex)
-      return zoneWithoutRecords(zone, 'kuadrant', source, this.#snapshot?.serialOf(zone) ?? null)
+      const serial = this.#snapshotSigner?.serialOf(zone) ?? this.#snapshot?.serialOf(zone)
+      return zoneWithoutRecords(zone, 'kuadrant', source, serial ?? null)
     })
-    return { zones: waiting, ...rest }
+    return { zones: waiting, signing, ...rest }
+  }
+
+  get #signedZones(): SnapshotSigner['zones'] | PublishedZones['zones'] {
+    return this.#zones?.zones ?? this.#snapshotSigner?.zones ?? []
   }
 
   /** Runs at an orderly stop, while queries are still answered. */
@@ -271,12 +278,25 @@ export class ZonePublisher {
 
   /** Serves the snapshot, and replaces it by records once they are read. */
   #replace(loaded: LoadedSnapshot, open: Opened): void {
-    const { place, clock } = this.#parts
+    const { place, clock, log, metrics } = this.#parts
     raiseSerials(loaded, this.#options, { ...open, place, nowMs: clock.now() })
+    if (this.#signedCount > 0) {
+      const parts = { ...open, place, clock, timers: systemTimers, log, metrics }
+      this.#snapshotSigner = new SnapshotSigner(this.#options, loaded.facts.zones, parts)
+      this.#stops.add(() => void this.#endSnapshotSigner())
+    }
     this.#stops.add(systemTimers.after(STALE_MS, () => this.#noteStale()))
     this.#catchUp(open).catch((error) => {
       this.#report(`records cannot be watched: ${printReason(error)}`)
     })
+  }
+
+  /** Returns the facts of the zones, which other writers may change from now on; undefined = it did not sign. */
+  async #endSnapshotSigner(): Promise<readonly ContentSerial[] | undefined> {
+    const signer = this.#snapshotSigner
+    await signer?.close()
+    this.#snapshotSigner = undefined
+    return signer?.facts
   }
 
   /** Reads the records, however long it takes, while the snapshot is served. */
@@ -365,8 +385,10 @@ export class ZonePublisher {
     })
     const parts = { versions, exporter, place, clock, timers: systemTimers, log }
     const isComplete = (key: string): boolean => this.#records.isComplete(key)
+    const earlier = (await this.#endSnapshotSigner()) ?? open.earlier
+    if (this.#stops.isClosed) return
     const more = { ...parts, events, onCommit, isComplete, counters: this.#openCounters() }
-    const zones = new PublishedZones(this.#zoneOptions, { ...open, health, ...more })
+    const zones = new PublishedZones(this.#zoneOptions, { ...open, earlier, health, ...more })
     const { source: owned } = this.#records
     this.#stopFollowing = await zones.follow(records, owned!.ownership)
     if (this.#stops.isClosed) {

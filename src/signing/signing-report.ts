@@ -28,7 +28,7 @@ export function measureSigning(
   )
   const refused = metrics.gauge(
     'sextant_zone_signing_refused',
-    '1 while a zone cannot be signed: its keys are missing, or the clock cannot be trusted.',
+    '1 while a zone cannot be signed: its keys are missing, the clock cannot be trusted, or signing failed.',
     labels,
   )
   /** By zone: the signatures that are counted. */

@@ -127,6 +127,12 @@ export class ZoneSigner {
     this.#noted.clear()
   }
 
+  /** Notes that the published version is signed, as that of a snapshot: only what is due is signed. */
+  noteNothing(): void {
+    this.#isAllNoted = false
+    this.#noted.clear()
+  }
+
   /** Why nothing can be signed now, with what to do; '' = all can. */
   get refusal(): string {
     if (this.#keys.find(this.#apex) === undefined) {

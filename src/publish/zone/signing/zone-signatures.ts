@@ -12,6 +12,9 @@ import type { ZoneImage } from '../../../zone/image/writer.ts'
 import { RefusedSets } from './refused-sets.ts'
 
 const NOTHING_SIGNED = { made: 0, reused: 0, expiresSeconds: undefined }
+/** When signing is tried again that failed: the first time, and at most. */
+const RETRY_MS = 1000
+const RETRY_MS_MAX = 60_000
 const NO_KEYS = 'it has no usable keys; see the faults that dnssec reports'
 
 interface ZoneSignaturesParts {
@@ -38,7 +41,10 @@ export class ZoneSignatures {
   #signer: ZoneSigner | undefined
   #isChanged = false
   readonly refused: RefusedSets
+  /** Why signing failed although nothing refused it; '' = it did not. */
   #fault = ''
+  #retryMs = 0
+  #delayMs = RETRY_MS
   #loggedFault = ''
   /**
    * Part of the digest of the zone: signatures that are made again change it, so that they get a new serial. Those of a
@@ -57,8 +63,9 @@ export class ZoneSignatures {
     })
   }
 
-  /** Why the zone cannot be signed now, and the fix; '' = it can. */
+  /** Why the zone cannot be signed now, and the fix; '' = it can, or it is time to try again what failed. */
   get refusal(): string {
+    if (this.#fault !== '' && this.#parts.clock.monotonic() < this.#retryMs) return this.#fault
     if (this.#signer !== undefined) return this.#signer.refusal
     return this.#signed.keys.find(this.#apex) === undefined ? NO_KEYS : ''
   }
@@ -66,6 +73,11 @@ export class ZoneSignatures {
   /** Why changes of the zone are not published, and the fix; '' = they are. */
   get fault(): string {
     return this.#fault || this.refusal
+  }
+
+  /** True if signing failed, and may be tried again now. */
+  get isRetryDue(): boolean {
+    return this.#fault !== '' && this.refusal === ''
   }
 
   /** How the zone is signed. */
@@ -81,8 +93,8 @@ export class ZoneSignatures {
     return this.#isChanged
   }
 
-  /** Begins to sign the zone, which is in the image now. */
-  open(zone: ZoneId): void {
+  /** Begins to sign the zone, which is in the image now. `isSigned`: the image has a whole signed version. */
+  open(zone: ZoneId, isSigned = false): void {
     const { image, clock, timers, log, onDue } = this.#parts
     const signer = new ZoneSigner(image, zone, this.#apex, this.#signed, {
       ...{ clock, timers, log },
@@ -92,7 +104,7 @@ export class ZoneSignatures {
       },
     })
     signer.onDue(onDue)
-    signer.noteAll()
+    if (isSigned) signer.noteNothing()
     this.#signer = signer
   }
 
@@ -109,9 +121,13 @@ export class ZoneSignatures {
     return this.#signer?.sign()
   }
 
-  /** Notes that signing failed although `fault` was ''. */
+  /** Notes that signing failed although nothing refused it. The next try is later each time. */
   noteFault(error: unknown): void {
+    const { clock, log } = this.#parts
     this.#fault = error instanceof Error ? error.message : String(error)
+    if (error instanceof Error && error.stack !== undefined) log.debug(error.stack, 'stack')
+    this.#retryMs = clock.monotonic() + this.#delayMs
+    this.#delayMs = Math.min(2 * this.#delayMs, RETRY_MS_MAX)
   }
 
   /** Logs once why the zone can't be signed, and once when it can again. `isServed`: the zone has a signed version. */
@@ -134,6 +150,7 @@ export class ZoneSignatures {
   published(): void {
     this.#isChanged = false
     this.#fault = ''
+    this.#delayMs = RETRY_MS
     this.#signer?.notePublished()
   }
 

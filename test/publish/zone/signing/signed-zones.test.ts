@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { expirationOf } from '../../../../src/dns/dnssec/rrsig.ts'
 import { printType, RRType } from '../../../../src/dns/iana/types.ts'
 import { nameKey } from '../../../../src/dns/name/name.ts'
 import { DEFAULT_SIGNING } from '../../../../src/signing/zone-keys.ts'
@@ -10,7 +9,7 @@ import { until } from '../../../support/until.ts'
 import { listRRsets } from '../../../support/zone-contents.ts'
 import { wire } from '../../../support/zone-names.ts'
 import { APEX, type Given } from '../../record-zone-stage.ts'
-import { keysOf, newCsk, type Process, SignedStage, TestKeys } from './stage.ts'
+import { keysOf, leftSeconds, newCsk, type Process, SignedStage, TestKeys } from './stage.ts'
 
 const [KEY, NEXT_KEY] = [await newCsk(), await newCsk()]
 /** Transfers always have it. */
@@ -110,13 +109,6 @@ async function take(stage: SignedStage, step: Step): Promise<void> {
     await timers.advance(1000)
     return leftSeconds(stage) >= DEFAULT_SIGNING.refreshSeconds
   }, 'new signatures')
-}
-
-/** Time until the first signature expires. */
-function leftSeconds({ image, clock }: SignedStage): number {
-  const sets = [...listRRsets(image.reader(), image.findZone(APEX)!)]
-  const signatures = sets.filter(({ type }) => type === RRType.RRSIG).flatMap(({ rdata }) => rdata)
-  return Math.min(...signatures.map(expirationOf)) - clock.now() / 1000
 }
 
 t.test('every answer validates, whatever changes, and transfers get every change', async (t) => {

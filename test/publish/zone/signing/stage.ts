@@ -9,6 +9,7 @@ import {
   signingKey,
 } from '../../../../src/dns/dnssec/dnskey.ts'
 import { composeDs } from '../../../../src/dns/dnssec/ds.ts'
+import { expirationOf } from '../../../../src/dns/dnssec/rrsig.ts'
 import { RRType } from '../../../../src/dns/iana/types.ts'
 import { nameKey, printName } from '../../../../src/dns/name/name.ts'
 import { AnswerEvents } from '../../../../src/publish/build/answer-events.ts'
@@ -37,7 +38,7 @@ import { faultsOf } from '../../../support/response-validator.ts'
 import { FakeClock, FakeTimers } from '../../../support/setup.ts'
 import { TestHealth } from '../../../support/test-health.ts'
 import { refill, transaction } from '../../../support/transaction.ts'
-import { readRRset } from '../../../support/zone-contents.ts'
+import { listRRsets, readRRset } from '../../../support/zone-contents.ts'
 import { APEX, type Given, record } from '../../record-zone-stage.ts'
 
 /** A new key of ECDSA P-256 that signs everything. */
@@ -94,9 +95,31 @@ export interface Process {
   readonly table?: SteeringTable
   readonly earlier?: readonly ContentSerial[]
   readonly serials?: SerialIndex
-  readonly policy?: Partial<SigningPolicy>
+  readonly policy?: Partial<SigningPolicy> | undefined
   readonly clock?: FakeClock
   readonly settings?: PublishOptions['settings']
+}
+
+/** The zones `apexes`, signed. */
+export function optionsOf(
+  { keys, policy, settings }: Pick<Process, 'keys' | 'policy' | 'settings'>,
+  apexes: readonly Uint8Array[] = [APEX],
+): PublishOptions {
+  const signed = { keys, policy: { ...DEFAULT_SIGNING, ...policy }, claim: () => {} }
+  return {
+    zones: apexes,
+    signed: new Map(apexes.map((apex) => [nameKey(apex), signed])),
+    source: { kind: 'manifests', directory: '' },
+    position: { file: 'Corefile', line: 1 },
+    snapshot: undefined,
+    serials: '',
+    rname: '',
+    nameservers: [],
+    allowedNamespaces: undefined,
+    site: '',
+    peering: NO_PEERING,
+    settings,
+  }
 }
 
 /** The zone `k.example.com.`, published and signed, with records that the test changes. */
@@ -130,21 +153,7 @@ export class SignedStage {
     this.lines = lines
     const offered = new ZoneVersions()
     offered.subscribe((change) => this.versions.push(change))
-    const signed = { keys, policy: { ...DEFAULT_SIGNING, ...policy }, claim: () => {} }
-    const options: PublishOptions = {
-      zones: [APEX],
-      signed: new Map([[nameKey(APEX), signed]]),
-      source: { kind: 'manifests', directory: '' },
-      position: { file: 'Corefile', line: 1 },
-      snapshot: undefined,
-      serials: '',
-      rname: '',
-      nameservers: [],
-      allowedNamespaces: undefined,
-      site: '',
-      peering: NO_PEERING,
-      settings: parts.settings,
-    }
+    const options = optionsOf({ keys, policy, settings: parts.settings })
     this.zones = new PublishedZones(options, {
       ...{ image, table, serials, earlier, log },
       health: this.health,
@@ -229,4 +238,11 @@ export class SignedStage {
     this.#answerer.answer(tx.query, tx.response)
     return tx
   }
+}
+
+/** Time until the first signature expires. */
+export function leftSeconds({ image, clock }: SignedStage): number {
+  const sets = [...listRRsets(image.reader(), image.findZone(APEX)!)]
+  const signatures = sets.filter(({ type }) => type === RRType.RRSIG).flatMap(({ rdata }) => rdata)
+  return Math.min(...signatures.map(expirationOf)) - clock.now() / 1000
 }
