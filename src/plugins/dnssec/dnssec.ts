@@ -1,6 +1,7 @@
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import { Opcode } from '../../dns/iana/opcodes.ts'
 import { Protocol } from '../../dns/message/query.ts'
+import type { Response } from '../../dns/message/response.ts'
 import { Section } from '../../dns/message/section.ts'
 import { DROP, type Handler, Link, PASS, Trait } from '../../plugin/handler.ts'
 import { isUnwritten } from '../../plugin/status.ts'
@@ -125,6 +126,7 @@ function recordsOf(keys: ZoneKeys, qtype: number): readonly Uint8Array[] {
 }
 
 function failWithoutKeys({ response }: Transaction): number {
+  keepOutOfCaches(response)
   response.edeCode = EDE_NOT_READY
   response.error = 'the zone has no usable keys yet'
   return Rcode.SERVFAIL
@@ -133,6 +135,7 @@ function failWithoutKeys({ response }: Transaction): number {
 /** Signatures with a wrong time would be invalid for all clients. */
 function failWithoutTime({ response }: Transaction, fault: string): number {
   response.startOver()
+  keepOutOfCaches(response)
   response.edeCode = EDE_OTHER
   response.edeText = CLOCK_TEXT
   response.error = fault
@@ -150,6 +153,7 @@ function refuseMetaType({ response }: Transaction): number {
  */
 function refuse({ query, response }: Transaction): number {
   response.startOver()
+  keepOutOfCaches(response)
   if (query.protocol === Protocol.Udp) {
     response.truncated = true
     return Rcode.NOERROR
@@ -158,4 +162,9 @@ function refuse({ query, response }: Transaction): number {
   response.edeText = LIMIT_TEXT
   response.error = 'the limit of new signatures is reached'
   return Rcode.SERVFAIL
+}
+
+/** A failure of this server concerns one moment: caches of links above must not keep it. */
+function keepOutOfCaches(response: Response): void {
+  response.isSteered = true
 }

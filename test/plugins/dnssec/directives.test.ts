@@ -46,8 +46,8 @@ class Chain {
     const tx = transaction({ recursionDesired: true, ...given })
     tx.query.compactOk = compactOk
     if (checkingDisabled) tx.query.flags |= 0x0010
-    await this.#handler.serve(tx)
-    return { rcode: tx.response.rcode, lines: printSigned(tx.response, [this.#key.key]) }
+    const status = await this.#handler.serve(tx)
+    return { status, rcode: tx.response.rcode, lines: printSigned(tx.response, [this.#key.key]) }
   }
 }
 
@@ -91,6 +91,17 @@ t.test('dns64 above it', async (t) => {
   t.match(made.lines[0], /^answer www\.example\.org\. AAAA 60 64:ff9b::c000:201 unsigned$/)
   const own = await chain.ask({ type: RRType.AAAA }, { checkingDisabled: true })
   t.match(own.lines, [/SOA 300$/, /^authority www\.example\.org\. NSEC 60 [^ ]+ A /])
+})
+
+t.test('cache above it: failures of this server are not cached', async (t) => {
+  const sign = [dnssec, 'dnssec {\n key file KEY\n signatures_per_second 1\n}'] as const
+  const below = { answer: TWO, types: [RRType.A], late: true }
+  const chain = await Chain.start(t, [[cache, 'cache'], sign], below)
+  const overTcp = { tcp: true, startedMs: 1000 }
+  t.match((await chain.ask({ ...overTcp, type: RRType.TXT })).lines, [/SOA/, /NSEC/])
+  t.match(await chain.ask(overTcp), { status: Rcode.SERVFAIL, lines: [] }, 'the limit is reached')
+  const later = await chain.ask({ tcp: true, startedMs: 2500 })
+  t.match(later, { status: Rcode.NOERROR, lines: [SIGNED] })
 })
 
 t.test('cache above it', async (t) => {
