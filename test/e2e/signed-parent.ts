@@ -32,14 +32,9 @@ export class SignedParent {
     children: Readonly<Record<string, string>>,
     port: number,
   ): Promise<SignedParent> {
-    const lines = Object.entries(children).map(
-      ([child, ds]) =>
-        `${child}. NS ns.${child}.\n${child}. 1 DS ${ds}\nns.${child}. A 127.0.0.1\n`,
-    )
-    const zoneText = `$TTL 60\n${zone}. SOA ns host 1 3600 600 86400 1\n${zone}. NS ns\nns A 127.0.0.1\n`
     const knot = await startPeer(t, 'knotd', {
       ...{ zone, port, signed: false, dnssec: 'nsec' },
-      zoneText: zoneText + lines.join(''),
+      zoneText: parentText(zone, children),
     })
     let key = ''
     await until(async () => {
@@ -61,15 +56,34 @@ export class SignedParent {
     const [first = ''] = texts
     if (first === '' || texts.some((text) => text !== first)) return false
     if (first === this.#ds.get(child)) return false
-    const lines = first.split('\n').map((rdata) => `update add ${child}. 1 DS ${rdata}`)
-    const update = `server 127.0.0.1 ${this.port}\nzone ${this.#zone}.\nupdate delete ${child}. DS\n`
+    await this.put(this.port, child, first.split('\n'))
+    this.#ds.set(child, first)
+    return true
+  }
+
+  /** The DS rdata of a child. */
+  dsOf(child: string): readonly string[] {
+    return this.#ds.get(child)!.split('\n')
+  }
+
+  /** Replaces the DS of a child at a server of the parent zone. */
+  async put(port: number, child: string, rdata: readonly string[]): Promise<void> {
+    const lines = rdata.map((one) => `update add ${child}. 1 DS ${one}`)
+    const update = `server 127.0.0.1 ${port}\nzone ${this.#zone}.\nupdate delete ${child}. DS\n`
     const path = join(this.#knot.directory, 'update')
     writeFileSync(path, `${update}${lines.join('\n')}\nsend\n`)
     const { code, stderr } = await run('nsupdate', [path])
     if (code !== 0) throw new Error(`nsupdate: ${stderr}`)
-    this.#ds.set(child, first)
-    return true
   }
+}
+
+/** Returns an unsigned parent zone with delegations to 127.0.0.1. */
+export function parentText(zone: string, children: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(children).map(
+    ([child, ds]) => `${child}. NS ns.${child}.\n${child}. 1 DS ${ds}\nns.${child}. A 127.0.0.1\n`,
+  )
+  const apex = `$TTL 60\n${zone}. SOA ns host 1 3600 600 86400 1\n${zone}. NS ns\nns A 127.0.0.1\n`
+  return apex + lines.join('')
 }
 
 async function recordsOf(port: number, name: string, type: string): Promise<string[]> {

@@ -46,7 +46,7 @@ export interface ZoneRollsParts {
   readonly onStep: (zone: Uint8Array, text: string) => void
 }
 
-/** How often the parent is asked while a roll waits for it, and otherwise. */
+/** How often the parent is asked while a roll waits for it, at least, and otherwise. */
 const POLL_SECONDS = 60
 const IDLE_POLL_SECONDS = 3600
 const RETRY_SECONDS = 60
@@ -169,6 +169,11 @@ export class ZoneRolls {
 
   #now(): number {
     return this.#parts.clock.nowSeconds()
+  }
+
+  /** Until the parent is asked again. A parent that is faster than most is asked more often. */
+  get #waitSeconds(): number {
+    return Math.max(1, Math.min(POLL_SECONDS, this.#parts.policy.parentPropagationSeconds))
   }
 
   async #carryOut(): Promise<void> {
@@ -308,7 +313,7 @@ export class ZoneRolls {
 
   #accept(state: RollState): void {
     const isNew = !state.ds.isKnown && this.#state?.ds.isKnown !== false
-    if (isNew) this.#pollSeconds = Math.min(this.#pollSeconds, this.#now() + POLL_SECONDS)
+    if (isNew) this.#pollSeconds = Math.min(this.#pollSeconds, this.#now() + this.#waitSeconds)
     this.#state = state
     this.#adopt(state)
     const nowSeconds = this.#now()
@@ -341,13 +346,13 @@ export class ZoneRolls {
     if (parents.length === 0 || nowSeconds < this.#pollSeconds || this.#state === undefined) return
     const found = await askParentDs(zone, parents)
     if (typeof found === 'string') {
-      this.#pollSeconds = nowSeconds + POLL_SECONDS
+      this.#pollSeconds = nowSeconds + this.#waitSeconds
       const effect = 'a roll waits until all of them answer'
       this.#setFault('parent', `the DS in the parent is not known: ${found}; ${effect}`)
       return
     }
     const isWaiting = !this.#state.ds.isKnown
-    this.#pollSeconds = nowSeconds + (isWaiting ? POLL_SECONDS : IDLE_POLL_SECONDS)
+    this.#pollSeconds = nowSeconds + (isWaiting ? this.#waitSeconds : IDLE_POLL_SECONDS)
     const { state, rdata } = { state: this.#state, ...found }
     const owners = rdata.map((ds) =>
       [...this.#stored.values()].filter((key) => matchesDs(zone, key.dnskey, ds)),
