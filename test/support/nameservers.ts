@@ -28,7 +28,7 @@ export interface PeerOptions {
   /** Master file of a zone that it has of its own; undefined = it follows ours. */
   readonly zoneText?: string
   /** Knot signs its own zone, with keys that it makes. */
-  readonly dnssec?: Denial
+  readonly dnssec?: Denial | 'shared'
   /** BIND listens on this address too. */
   readonly host?: string
 }
@@ -37,7 +37,14 @@ export interface PeerOptions {
 export type Denial = 'nsec' | 'nsec3' | 'opt-out'
 
 /** Lines of Knot's policy. */
-export const KNOT_POLICY: Readonly<Record<Denial, string>> = {
+export const KNOT_POLICY: Readonly<Record<Denial | 'shared', string>> = {
+  // Another provider signs the zone too, and updates bring its keys (RFC 8901).
+  shared: `    nsec3: off
+    single-type-signing: on
+    dnskey-management: incremental
+    dnskey-ttl: 1
+    delete-delay: 1h
+    cds-cdnskey-publish: none`,
   nsec: '    nsec3: off',
   nsec3: '    nsec3: on\n    nsec3-iterations: 3',
   'opt-out': '    nsec3: on\n    nsec3-opt-out: on\n    nsec3-salt-length: 0',
