@@ -58,7 +58,7 @@ function* manifest(from) {
     yield `---\napiVersion: kuadrant.io/v1alpha1\nkind: DNSRecord\nmetadata: { name: r${i}, namespace: n }\n`
     yield `spec:\n  rootHost: ${hostOf(i)}\n  endpoints:\n`
     for (const [k, code] of CODES.entries()) {
-      const isDefault = k === 0 ? ', { name: geo-default, value: "true" }' : ''
+      const isDefault = k === 0 ? ', { name: default, value: "true" }' : ''
       yield `    - { dnsName: ${hostOf(i)}, recordType: A, recordTTL: 60, setIdentifier: ${code}, targets: [${addressOf(i, k)}], providerSpecific: [{ name: geo-code, value: GEO-${code} }${isDefault}] }\n`
     }
   }
