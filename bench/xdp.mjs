@@ -1,8 +1,9 @@
 // What answering past the sockets (AF_XDP) gains: Sextant with and without it, gdnsd and Knot, and an answer that is always the
 // same, interleaved. The server and the generator are network namespaces, connected by veth. Needs root, ip and kxdpgun.
 //   npm run build && node bench/xdp.mjs [rounds] [seconds] [queries per second]
-//     [--ways sockets,generic,native,gdnsd,knot,knot-xdp,fixed] [--names 1000] [--geo]
+//     [--ways sockets,generic,native,gdnsd,knot,knot-xdp,fixed] [--names 1000] [--geo] [--do]
 // --geo: one name with endpoints in two continents and weights, chosen by the source address; sockets, generic, native and gdnsd.
+// --do: queries with the bit DO, of a zone that the server signs; without gdnsd.
 // Prints the median of each way: replies per second, its ratio to `sockets` round by round, and CPU time of the server per
 // reply. kxdpgun sends each query from another port. On veth, the kernel charges the client's receive work to the server.
 import { execFileSync } from 'node:child_process'
@@ -42,10 +43,11 @@ const { values, positionals } = parseArgs({
     ways: { type: 'string', default: 'sockets,generic,native,gdnsd,knot,knot-xdp,fixed' },
     names: { type: 'string', default: '1000' },
     geo: { type: 'boolean', default: false },
+    do: { type: 'boolean', default: false },
   },
 })
 const [rounds = 3, seconds = 2, rate = 1_000_000] = positionals.map(Number)
-const { geo } = values
+const { geo, do: dnssecOk } = values
 const names = Number(values.names)
 const directory = mkdtempSync(join(tmpdir(), 'sextant-bench-'))
 const [serverSpace, clientSpace] = ['server', 'client'].map((one) => `sxb${process.pid}-${one}`)
@@ -59,7 +61,7 @@ const questions = join(directory, 'queries.txt')
 const asked = geo ? [GEO_NAME] : Array.from({ length: names }, (_, i) => simpleName(i))
 write(
   questions,
-  asked.map((name) => `${name} A\n`),
+  asked.map((name) => `${name} A${dnssecOk ? ' D' : ''}\n`),
 )
 
 /** What a way logs when it has attached its program. */
@@ -90,17 +92,19 @@ const WAYS = {
 }
 
 function sextant(xdp) {
+  const signing = dnssecOk ? `dnssec {\n        keys ${directory}/keys\n    }` : ''
   if (geo) {
     const place = freshFolder('sextant')
     const args = sextantPeer.prepare({ directory: place, port: PORT, mmdb: database(), geo })
     edit(join(place, 'Corefile'), (text) =>
-      text.replace('bind 127.0.0.1', `bind ${ADDRESS}\n    ${xdp}`),
+      text.replace('bind 127.0.0.1', `bind ${ADDRESS}\n    ${xdp}\n    ${signing}`),
     )
     return [process.execPath, ...args]
   }
   const path = join(directory, 'Corefile')
   // Like the others, without the name servers of the zone in each reply.
-  const lines = ['multisocket 1', `bind ${ADDRESS}`, xdp, 'minimal', `file ${directory}/zone`]
+  const file = `file ${directory}/zone`
+  const lines = ['multisocket 1', `bind ${ADDRESS}`, xdp, 'minimal', file, signing]
   writeFileSync(path, `${PLAIN_ZONE}:${PORT} {\n    ${lines.join('\n    ')}\n}\n`)
   return [process.execPath, main, 'serve', '-conf', path]
 }
@@ -108,7 +112,7 @@ function sextant(xdp) {
 function knotd(xdp) {
   const place = freshFolder('knot')
   write(join(place, 'zone'), masterFile(PLAIN_ZONE, plainLines(names)))
-  const zones = [{ zone: PLAIN_ZONE, file: 'zone' }]
+  const zones = [{ zone: PLAIN_ZONE, file: 'zone', signed: dnssecOk }]
   const args = knot.writeConfig({ directory: place, port: PORT }, zones)
   edit(join(place, 'knot.conf'), (text) => xdp + text.replace('127.0.0.1', ADDRESS))
   return [need('knotd'), ...args]
@@ -190,19 +194,20 @@ function loadOnce(forSeconds, perSecond) {
   const command = ['netns', 'exec', clientSpace, 'taskset', '-c', '0', need('kxdpgun'), ...words]
   const text = execFileSync('ip', command.map(String), { encoding: 'utf8', stdio: 'pipe' })
   const total = (what) => Number(new RegExp(`total ${what}:\\s+(\\d+)`).exec(text)?.[1] ?? 0)
-  return { queries: total('queries'), replies: total('replies') }
+  const octets = Number(/average DNS reply size:\s+(\d+)/.exec(text)?.[1])
+  return { queries: total('queries'), replies: total('replies'), octets }
 }
 
 async function untilServed(way, process) {
   const end = performance.now() + START_LIMIT_MS
   const isReady = () => !(way in XDP_LINES) || process.output().includes(XDP_LINES[way])
-  const dig = ['dig', `@${ADDRESS}`, asked[0], '+short', '+tries=1', '+time=1']
+  const dig = ['dig', `@${ADDRESS}`, asked[0], '+short', '+tries=1', '+time=1', '+dnssec']
   for (;;) {
     if (process.failure !== undefined) throw new Error(process.failure)
     try {
       const words = ['netns', 'exec', clientSpace, ...dig]
       const reply = execFileSync('ip', words, { encoding: 'utf8', stdio: 'pipe' }).trim()
-      if (reply !== '' && isReady()) return
+      if (reply.includes('A 13 ') === dnssecOk && reply !== '' && isReady()) return
     } catch {
       // dig had no reply.
     }
@@ -221,9 +226,9 @@ async function measure(way) {
     // Until the code is compiled.
     load(1, Math.min(rate, 200_000))
     const before = cpuNs(server.pid)
-    const { replies } = load(seconds, rate)
+    const { replies, octets } = load(seconds, rate)
     const used = cpuNs(server.pid) - before
-    return { rate: replies / seconds, us: used / 1000 / Math.max(1, replies) }
+    return { rate: replies / seconds, us: used / 1000 / Math.max(1, replies), octets }
   } finally {
     await server.stop()
     // Knot leaves its program on the interface, and the kernel frees a queue a moment later.
@@ -247,7 +252,7 @@ for (let round = 0; round < rounds; round++) {
   }
 }
 console.log(
-  `${rounds} rounds of ${seconds} s, ${rate} queries/s offered, ${geo ? 'GEO and weight' : `${names} names`}`,
+  `${rounds} rounds of ${seconds} s, ${rate} queries/s offered, ${geo ? 'GEO and weight' : `${names} names`}${dnssecOk ? ', signed, with DO' : ''}`,
 )
 for (const way of ways) {
   const all = results[way]
@@ -259,6 +264,6 @@ for (const way of ways) {
   console.log(
     `${way.padEnd(9)} ${(median(rates) / 1000).toFixed(0).padStart(5)} thousand replies/s [${range.join('-')}]` +
       `${ratios.length === 0 ? '' : `, ${median(ratios).toFixed(2)} times sockets`}` +
-      `, ${median(all.map((one) => one.us)).toFixed(2)} us/reply`,
+      `, ${median(all.map((one) => one.us)).toFixed(2)} us/reply, ${all[0].octets} octets`,
   )
 }
