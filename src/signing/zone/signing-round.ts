@@ -18,6 +18,7 @@ import type { OwnerChain } from './owner-chain.ts'
 import type { PreparedSignatures } from './prepared-signatures.ts'
 import type { SetData } from './set-answers.ts'
 import type { SignatureMaker } from './sign-in-thread.ts'
+import type { SignatureLimit } from './signature-limit.ts'
 import { SignatureSource } from './signature-source.ts'
 import { addHiddenNames } from './touched-names.ts'
 import { planAll, planTouched } from './zone-plan.ts'
@@ -60,6 +61,8 @@ interface RoundParts {
   /** Signatures that are valid and fit are reused from it. Undefined = it does not exist. */
   readonly old: ZoneView | undefined
   readonly prepared: PreparedSignatures
+  /** A round that goes over all names counts again. */
+  readonly limit: SignatureLimit
   readonly clock: Clock
   readonly make: SignatureMaker
   /** Called for each RRset that was put or removed. */
@@ -212,6 +215,7 @@ export class SigningRound {
   #runWhole(view: ZoneView, ttlSeconds: number): Promise<void> | undefined {
     const { clock } = this.#parts
     this.isWhole = true
+    this.#parts.limit.reset()
     const work = this.#planWhole(view, ttlSeconds)
     if (!hasMoreNodes(view, FEW_NAMES)) return this.#process(runWhole(work))
     return (async () => {
@@ -241,6 +245,7 @@ export class SigningRound {
   #clear(view: ZoneView, owner: Uint8Array): boolean {
     const body = view.find(owner)
     if (!isLeftover(view, body)) return false
+    this.#count(owner, 0)
     for (const { type } of view.sets(body)) this.#put(owner, type, undefined)
     return true
   }
@@ -329,6 +334,7 @@ export class SigningRound {
       const message = `${printName(owner)} needs ${rrsigs.length} signatures; ${RDATA_MAX} are possible`
       throw new InputError(undefined, `${message}: use fewer endpoints, or other \`answers\``)
     }
+    this.#count(owner, rrsigs.length)
     this.#put(
       owner,
       RRType.RRSIG,
@@ -344,6 +350,13 @@ export class SigningRound {
     this.made += made.length
     this.sets += types.length
     this.ttlSecondsMax = Math.max(this.ttlSecondsMax, name.ttlSecondsMax)
+  }
+
+  /** Counts the signatures that a name gets, before it gets them. */
+  #count(owner: Uint8Array, signatures: number): void {
+    const view = this.isWhole ? undefined : this.#view()
+    const before = view?.recordCount(view.find(owner), RRType.RRSIG) ?? 0
+    this.#parts.limit.count(owner, before, signatures)
   }
 
   #updateChain(): Generator<void, void> {

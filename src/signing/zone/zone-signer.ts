@@ -13,6 +13,7 @@ import { PreparedSignatures } from './prepared-signatures.ts'
 import type { ScanResult } from './refresh-scan.ts'
 import { Refresher } from './refresher.ts'
 import { type SignatureMaker, signInThread } from './sign-in-thread.ts'
+import { SignatureLimit } from './signature-limit.ts'
 import { SigningRound, type Touched } from './signing-round.ts'
 import { ZoneView } from './zone-view.ts'
 
@@ -27,6 +28,8 @@ interface SignerParts {
   readonly onChanged?: (owner: Uint8Array, type: number) => void
   /** Makes many signatures. Default: in a thread. */
   readonly make?: SignatureMaker
+  /** Signatures that the zone may have. Default: as memory allows. */
+  readonly signaturesMax?: number
 }
 
 /** The state of a signed zone. */
@@ -52,6 +55,7 @@ export class ZoneSigner {
   readonly #parts: SignerParts
   readonly #guard: ClockGuard
   readonly #prepared = new PreparedSignatures()
+  readonly #limit: SignatureLimit
   readonly #listeners = new Set<() => void>()
   readonly #unsubscribe: () => void
   readonly #refresher: Refresher
@@ -95,6 +99,7 @@ export class ZoneSigner {
     this.#keys = signed.keys
     this.#policy = signed.policy
     this.#parts = parts
+    this.#limit = new SignatureLimit(parts.signaturesMax)
     this.#guard = new ClockGuard(parts.clock)
     this.#refresher = new Refresher({
       clock: parts.clock,
@@ -251,6 +256,7 @@ export class ZoneSigner {
       policy: this.#policy,
       old: this.#published(),
       prepared: this.#prepared,
+      limit: this.#limit,
       clock,
       make,
       onChanged,

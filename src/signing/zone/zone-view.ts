@@ -101,6 +101,12 @@ export class ZoneView {
     return rrset === 0 ? undefined : new ImageSet(this.#reader, rrset)
   }
 
+  /** Returns how many records of a type a name has. */
+  recordCount(body: number, type: number): number {
+    const rrset = body === 0 ? 0 : this.#reader.findRRset(body, type)
+    return rrset === 0 ? 0 : this.#reader.rdataCount(rrset)
+  }
+
   /** True if the name is below a zone cut or a DNAME, so that its data is not authoritative. */
   isHidden(owner: Uint8Array): boolean {
     const reader = this.#reader

@@ -93,7 +93,11 @@ export class SigningStage {
   /** It signs before it raises the serial too. */
   signsTwice = false
 
-  constructor(policy: Partial<SigningPolicy> = {}, image = new ZoneImage()) {
+  constructor(
+    policy: Partial<SigningPolicy> = {},
+    image = new ZoneImage(),
+    signaturesMax: number | undefined = undefined,
+  ) {
     this.image = image
     this.zone = image.findZone(APEX) ?? image.addZone(APEX)
     const make: SignatureMaker = async (apex, requests) => {
@@ -108,6 +112,7 @@ export class SigningStage {
       {
         clock: this.clock,
         timers: this.timers,
+        ...(signaturesMax === undefined ? {} : { signaturesMax }),
         make,
         onChanged: (owner, type) => this.changes.push(printRecord(owner, 0, type, NO_OCTETS)),
       },
