@@ -149,7 +149,7 @@ t.test('a snapshot that is cut, of another build, or damaged is not used', async
     octets.toString('latin1').replace(version, 'sextant snapshot 3'),
     'latin1',
   )
-  t.equal(reasonAgainst(snapshot, source), 'its version is "3", not 4')
+  t.equal(reasonAgainst(snapshot, source), 'its version is "3", not 5')
   const damaged = fc.property(
     fc.nat(octets.length - 1),
     fc.integer({ min: 1, max: 255 }),
