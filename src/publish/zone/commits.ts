@@ -34,7 +34,9 @@ export class Commits {
 
   /** True if another commit may publish what the last one could not, because a zone was not signed. */
   get isDue(): boolean {
-    return this.#isRefused || this.#zones.some(({ isReleasable }) => isReleasable)
+    return this.#zones.some(({ isReleasable, signatures }) => {
+      return isReleasable || signatures?.isRetryDue === true
+    })
   }
 
   /**

@@ -45,7 +45,9 @@ function startThread(): NonNullable<typeof running> {
     waiting.clear()
   }
   worker.on('message', ({ id, octets }: BatchResult) => {
-    waiting.get(id)?.resolve(unpackSignatures(octets))
+    const caller = waiting.get(id)
+    if (typeof octets === 'string') caller?.reject(new Error(octets))
+    else caller?.resolve(unpackSignatures(octets))
     waiting.delete(id)
     if (waiting.size > 0) return
     worker.unref()

@@ -63,6 +63,8 @@ interface RoundParts {
   readonly prepared: PreparedSignatures
   /** A round that goes over all names counts again. */
   readonly limit: SignatureLimit
+  /** A round before failed half-way: any proof of absence may differ from the chain. */
+  readonly isTorn: boolean
   readonly clock: Clock
   readonly make: SignatureMaker
   /** Called for each RRset that was put or removed. */
@@ -360,9 +362,10 @@ export class SigningRound {
   }
 
   #updateChain(): Generator<void, void> {
-    const { image, zone } = this.#parts
+    const { image, zone, isTorn } = this.#parts
     // Without a chain of this kind, the image looks for all owners.
-    return image.updateChain(zone, this.#chain?.isEmpty === false ? this.#moved : undefined)
+    const isUsable = !isTorn && this.#chain?.isEmpty === false
+    return image.updateChain(zone, isUsable ? this.#moved : undefined)
   }
 
   #wasInChain(key: string): boolean {

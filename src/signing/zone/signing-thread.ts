@@ -10,8 +10,8 @@ export interface BatchJob {
 
 export interface BatchResult {
   readonly id: number
-  /** See `unpackSignatures`. */
-  readonly octets: Uint8Array
+  /** See `unpackSignatures`; a text = why the batch cannot be signed. */
+  readonly octets: Uint8Array | string
 }
 
 // Entry of a worker thread: signs batches until it is ended.
@@ -19,5 +19,14 @@ const port = parentPort
 assert(port !== null, 'runs in a worker thread')
 runInBackground()
 port.on('message', ({ id, batch }: BatchJob) => {
-  port.postMessage({ id, octets: signBatch(batch) } satisfies BatchResult)
+  port.postMessage({ id, octets: octetsOf(batch) } satisfies BatchResult)
 })
+
+/** A fault must not end the thread: other zones wait for it. */
+function octetsOf(batch: SignatureBatch): BatchResult['octets'] {
+  try {
+    return signBatch(batch)
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}

@@ -69,6 +69,8 @@ export class ZoneSigner {
   #wasRefused = false
   /** Signing was refused, and is possible again. */
   #isRetry = false
+  /** The last round failed half-way. */
+  #isTorn = false
   /** The keys that made the last signatures. */
   #signedKeys: ZoneKeys | undefined
   /** `#signedKeys` made all signatures. */
@@ -257,6 +259,7 @@ export class ZoneSigner {
       old: this.#published(),
       prepared: this.#prepared,
       limit: this.#limit,
+      isTorn: this.#isTorn,
       clock,
       make,
       onChanged,
@@ -265,6 +268,7 @@ export class ZoneSigner {
   }
 
   #end(round: SigningRound, keys: ZoneKeys): undefined {
+    this.#isTorn = false
     this.#prepared.clear()
     this.#made += round.made
     this.#reused += round.reused
@@ -278,6 +282,7 @@ export class ZoneSigner {
 
   #fail(error: unknown): never {
     this.noteAll()
+    this.#isTorn = true
     this.#prepared.clear()
     this.#refresher.resume()
     throw error

@@ -32,3 +32,16 @@ t.test('a thread makes the signatures of several calls, in order', async (t) => 
     }
   }
 })
+
+t.test('a call that cannot be signed does not disturb the others', async (t) => {
+  const set = { owner: APEX, type: RRType.TXT, ttlSeconds: 60, rdata: [new Uint8Array([1, 65])] }
+  const good = [{ key: KSK, times: TIMES, set }]
+  const bad = [{ key: { ...KSK, algorithm: 99 }, times: TIMES, set }]
+  const [before, failed, after] = await Promise.allSettled([
+    signInThread(APEX, good),
+    signInThread(APEX, bad),
+    signInThread(APEX, good),
+  ])
+  t.equal(failed.status, 'rejected')
+  t.strictSame([before.status, after.status], ['fulfilled', 'fulfilled'])
+})

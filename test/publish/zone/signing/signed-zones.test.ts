@@ -292,3 +292,36 @@ t.test(
     t.strictSame(faultsOf(stage), [])
   },
 )
+
+t.test('a signer that fails is tried again later each time', async (t) => {
+  const keys = new TestKeys(keysOf([KEY]))
+  const stage = await SignedStage.open({ keys }, [GEO])
+  const { clock, timers, image, lines, zones } = stage
+  let tries = 0
+  const broken = Object.defineProperty({ ...NEXT_KEY }, 'privateKey', {
+    get() {
+      tries++
+      throw new Error('broken')
+    },
+  })
+  keys.change(keysOf([broken], [KEY]))
+  stage.put({ ...GEO, endpoints: ['c.b.k.example.com A 192.0.2.9'] })
+  const pass = async (): Promise<void> => {
+    clock.pass(1000)
+    await timers.advance(1000)
+  }
+  for (let seconds = 0; seconds < 180; seconds++) await pass()
+  t.ok(tries > 4 && tries < 14, `${tries} tries`)
+  t.strictSame(faultsOf(stage), [])
+  t.notOk(image.isPublished)
+  t.match(zones.zones[0]!.signatures!.report.fault, /broken/)
+  const logged = lines.filter((line) => /can't be signed, so its last signed .*broken/.test(line))
+  t.equal(logged.length, 1)
+  keys.change(keysOf([NEXT_KEY], [KEY]))
+  await until(async () => {
+    await pass()
+    return image.isPublished && zones.zones[0]!.signatures!.fault === ''
+  }, 'the good key')
+  t.strictSame(faultsOf(stage), [])
+  t.equal(stage.ask(wire('c.b.k.example.com.'), RRType.A).response.count, 2)
+})
