@@ -347,8 +347,10 @@ export class InlineSigner {
 
   /** The image stays as it is: what was put is put again, or removed, with the next version. */
   #reject(error: unknown): undefined {
-    if (!(error instanceof InputError) && !(error instanceof RangeError)) throw error
-    return this.#fail(error instanceof InputError ? error.print() : error.message)
+    if (error instanceof InputError) return this.#fail(error.print())
+    if (error instanceof Error && error.stack !== undefined)
+      this.#parts.log.debug(error.stack, 'stack')
+    return this.#fail(error instanceof Error ? error.message : String(error))
   }
 
   #fail(reason: string): undefined {

@@ -29,7 +29,7 @@ class FakeSigner {
   isClosed = false
   /** Makes `sign` wait until it is called. */
   finish: (() => void) | undefined
-  fault: InputError | undefined
+  fault: Error | undefined
   isSlow = false
   readonly #image: ZoneImage
   readonly #zone: ZoneId
@@ -270,6 +270,20 @@ t.test('a version with NS of a wildcard is refused', async (t) => {
   t.match(signer.fault, /^\*\.a\.example\.org\. NS: NS of a wildcard cannot be signed; use NS/)
   await take(2, 'a 60 NS b.example.com.')
   t.equal(signer.fault, '')
+})
+
+t.test('an unforeseen fault is reported, and tried again', async (t) => {
+  const { signer, signers, take, lines, timers, published } = start()
+  await take(1, 'a 60 A 192.0.2.2')
+  signers[0]!.fault = new Error('the thread that signs ended early')
+  await take(2, 'b 60 A 192.0.2.2')
+  t.match(signer.problem, /example\.org\. can't be signed, .*: the thread that signs ended early/)
+  t.match(lines.join('\n'), /can't be signed, so its last signed version is served: the thread/)
+  t.match(content(signer)[0], /^a/)
+  signers[0]!.fault = undefined
+  await timers.advance(60_000)
+  for (let i = 0; i < 1000 && published() < 2; i++) await new Promise(setImmediate)
+  t.match(content(signer)[0], /^b/)
 })
 
 t.test('the source expires, and returns', async (t) => {
