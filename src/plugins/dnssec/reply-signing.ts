@@ -31,8 +31,8 @@ interface NameAt {
  *     referral                        NS stays unsigned; a proof if there is no DS
  *     no data, no name                SOA and one NSEC record (RFC 9824); NXDOMAIN becomes NOERROR without CO
  *
- * In a zone that a source signs in its image, only answers of wildcards and the denial. `isChanged`: replies that a link
- * changed after they were signed; their signatures and proofs are replaced.
+ * In a zone that a source signs in its image, only answers of wildcards and the denial. `isChanged`: replies that a
+ * link changed after they were signed; their signatures and proofs are replaced.
  */
 export class ReplySigning {
   readonly #zones: SigningZones
@@ -93,8 +93,8 @@ export class ReplySigning {
   }
 
   /**
-   * Removes signatures and proofs of the zones that are signed here. Also what is not of them in the authority section, if
-   * the answer is: the SOA and NS of the name that the links below were asked for.
+   * Removes signatures and proofs of the zones that are signed here. If the answer is of them, also removes records of
+   * other zones from the authority section: the SOA and NS of the name that the links below were asked for.
    */
   #dropSignatures(tx: Transaction): void {
     const { response } = tx
