@@ -1,6 +1,6 @@
 import { InputError } from '../../base/errors.ts'
 import { printHostPort } from '../../dns/host-port.ts'
-import { nameKey } from '../../dns/name/name.ts'
+import { isSubdomain, nameKey } from '../../dns/name/name.ts'
 import type { Cidr } from '../../dns/text/address.ts'
 import type { AnswerExplainer } from '../../plugin/answer-explainer.ts'
 import { COUNTS_TRAFFIC } from '../../plugin/counts-traffic.ts'
@@ -98,8 +98,13 @@ function serve(
   const counts = most === undefined ? undefined : threadCounts(c, most)
   const threads = new ThreadedZones(c, counts?.own)
   const signed = new ZoneSet(options.zones.filter((zone) => options.signed?.has(nameKey(zone))))
+  const nested = new ZoneSet(
+    signed.zones.filter((zone) =>
+      options.zones.some((one) => one !== zone && isSubdomain(zone, one)),
+    ),
+  )
   const handler = (next: Handler): Handler => {
-    return new KuadrantHandler(next, threads, fallthrough, signed)
+    return new KuadrantHandler(next, threads, fallthrough, signed, nested)
   }
   const isLocal = options.zones.some(isLocalZone)
   const answering = isLocal ? takeNotify(c, group, handler) : { handler, answers: true }
