@@ -28,8 +28,8 @@ export class KuadrantHandler implements Handler, AnswerSource {
   readonly #nested: ZoneSet
 
   /**
-   * `signed`: the zones that are served only if they are signed. `nested`: those of them that are below another zone, which
-   * must not answer for them.
+   * `signed`: the zones that are served only if they are signed. `nested`: those of them that are below another zone,
+   * which must not answer for them.
    */
   constructor(
     next: Handler,
