@@ -6,7 +6,7 @@ import { OWNER_LABEL } from './host-record.ts'
 import { type KeptRecord, type RecordStore, StoreUnavailable } from './record-store.ts'
 
 const RESOURCE = { group: 'kuadrant.io', version: 'v1alpha1', plural: 'dnsrecords' }
-/** external-dns waits 15 s by default. */
+/** external-dns waits 15 s by default. Without a reply, it ends; at a 503, it tries again. */
 const TIMEOUT_MS = 10_000
 /** Too many requests. */
 const BUSY = 429
@@ -40,7 +40,15 @@ export class ClusterRecordStore implements RecordStore {
     const path = `${collectionPath(RESOURCE, namespace)}?labelSelector=${selector}`
     return available(async () => {
       const records: KeptRecord[] = []
-      await new Lister(api, timers, path).list((page) => records.push(...page.map(stored)))
+      const lister = new Lister(api, timers, path)
+      const cancel = timers.after(TIMEOUT_MS, () => {
+        lister.abort(new ApiError(0, `no complete list within ${TIMEOUT_MS / 1000} s`))
+      })
+      try {
+        await lister.list((page) => records.push(...page.map(stored)))
+      } finally {
+        cancel()
+      }
       return records
     })
   }
