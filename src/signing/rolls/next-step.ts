@@ -26,12 +26,16 @@ export function nextStep(
   const times = [...new Set([...ends, ...ages])]
     .filter((time) => time > input.nowSeconds && time < SECONDS_MAX)
     .sort((a, b) => a - b)
+  const wait = waiting(state)
   for (const nowSeconds of times) {
     const { steps, retire } = plan({ ...input, state, nowSeconds })
     const texts = [...steps, ...retire.map(() => 'move a key out of use')]
-    if (texts.length > 0) return { atSeconds: nowSeconds, text: texts.join(', ') }
+    if (texts.length === 0) continue
+    // The end of a lifetime may be far away, and the roll goes on before it.
+    const before = wait === undefined || ends.includes(nowSeconds) ? '' : `${wait.text}; `
+    return { atSeconds: nowSeconds, text: `${before}${texts.join(', ')}` }
   }
-  return waiting(state)
+  return wait
 }
 
 function waiting({ dnskey, signers, ds, keys }: RollPlan['state']): NextStep | undefined {
