@@ -135,9 +135,12 @@ export class ZoneSigner {
   }
 
   /** Notes that the published version is signed, as that of a snapshot: only what is due is signed. */
-  noteNothing(): void {
+  noteSigned(): void {
     this.#isAllNoted = false
     this.#noted.clear()
+    const keys = this.#keys.find(this.#apex)
+    // The snapshot may be of a time before a step of a roll.
+    if (keys !== undefined && !hasSameOctets(this.#publishedKeys(), keys.dnskeys)) this.#onNewKeys()
   }
 
   /** Why nothing can be signed now, with what to do; '' = all can. */
@@ -240,11 +243,12 @@ export class ZoneSigner {
   /** Notes what must be signed at once after a change of keys: all, if a key is removed that has signatures. */
   #noteKeys({ dnskeys }: ZoneKeys): void {
     const before = this.#signedKeys
-    const used = this.#isComplete
-      ? before?.zoneSigners.map(({ dnskey }) => dnskey)
-      : before?.dnskeys
-    const isGone = used?.some((one) => !dnskeys.some((dnskey) => equals(one, dnskey)))
-    if (isGone === true) this.noteAll()
+    const used =
+      before !== undefined && this.#isComplete
+        ? before.zoneSigners.map(({ dnskey }) => dnskey)
+        : (before?.dnskeys ?? this.#publishedKeys())
+    const isGone = used.some((one) => !dnskeys.some((dnskey) => equals(one, dnskey)))
+    if (isGone) this.noteAll()
     else this.note(this.#apex, RRType.DNSKEY)
   }
 
@@ -331,6 +335,12 @@ export class ZoneSigner {
     return ZoneView.open(this.#image.handle, this.#apex, this.#image.version)
   }
 
+  /** The DNSKEY RRset that is served. */
+  #publishedKeys(): readonly Uint8Array[] {
+    const view = this.#published()
+    return view?.set(view.find(this.#apex), RRType.DNSKEY)?.rdata ?? []
+  }
+
   /** Every version signs the SOA again, so its signature is the newest. 0 = the zone is not signed yet. */
   #newestInception(): number {
     const view = this.#published()
@@ -350,6 +360,11 @@ function hasSameSigners(before: ZoneKeys | undefined, { zoneSigners }: ZoneKeys)
   return zoneSigners.every(({ dnskey }) => {
     return signers.some((key) => equals(key.dnskey, dnskey))
   })
+}
+
+/** True if both have the same octets, in any order. */
+function hasSameOctets(a: readonly Uint8Array[], b: readonly Uint8Array[]): boolean {
+  return a.length === b.length && a.every((one) => b.some((other) => equals(one, other)))
 }
 
 function equals(a: Uint8Array, b: Uint8Array): boolean {

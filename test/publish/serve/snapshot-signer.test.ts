@@ -2,12 +2,14 @@ import t from 'tap'
 import { MetricsRegistry } from '../../../src/base/telemetry/metrics.ts'
 import { RRType } from '../../../src/dns/iana/types.ts'
 import { SnapshotSigner } from '../../../src/publish/serve/snapshot-signer.ts'
-import { DEFAULT_SIGNING } from '../../../src/signing/zone-keys.ts'
+import { DEFAULT_SIGNING, type ZoneKeys } from '../../../src/signing/zone-keys.ts'
 import { CLIENTS } from '../../steering/stage.ts'
 import { recordLog } from '../../support/recorded-log.ts'
 import { FakeTimers } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
+import { readRRset } from '../../support/zone-contents.ts'
 import { wire } from '../../support/zone-names.ts'
+import { APEX } from '../record-zone-stage.ts'
 import {
   keysOf,
   leftSeconds,
@@ -22,10 +24,11 @@ const RECORDS = { endpoints: ['a.k.example.com A 192.0.2.1', '*.w.k.example.com 
 const NAMES = ['k', 'a.k', 'x.w.k', 'nope.k'].map((label) => wire(`${label}.example.com.`))
 const KEY = await newCsk()
 
-/** A signed zone of which only the image is left, as of a snapshot. */
-async function open(keys = new TestKeys(keysOf([KEY]))) {
+/** A signed zone of which only the image is left, as of a snapshot. `now`: its keys at the restart. */
+async function open(keys = new TestKeys(keysOf([KEY])), now?: ZoneKeys) {
   const stage = await SignedStage.open({ keys }, [RECORDS])
   stage.stop()
+  if (now !== undefined) keys.change(now)
   const { image, serials, clock, zones } = stage
   const { log, lines } = recordLog()
   const timers = new FakeTimers()
@@ -80,6 +83,31 @@ t.test('signatures of a snapshot are made again before they expire', async (t) =
   t.equal(next.made, 0, 'the records use the signatures again')
   t.equal(next.serial, last)
   t.strictSame(faults(), [])
+})
+
+t.test('a snapshot with keys that are no longer those of the zone', async (t) => {
+  const other = await newCsk()
+  const table = [
+    { what: 'a key was only published', before: keysOf([KEY], [other]) },
+    { what: 'a key signed', before: keysOf([other], [KEY]) },
+    { what: 'both signed', before: keysOf([KEY, other]) },
+    { what: 'a key is new', before: keysOf([KEY]), now: keysOf([KEY], [other]) },
+  ]
+  for (const { what, before, now = keysOf([KEY]) } of table) {
+    const { stage, image, signer, faults, serial } = await open(new TestKeys(before), now)
+    const { serial: oldSerial } = stage
+    const text = (rdata: readonly Uint8Array[]): string => {
+      return String(rdata.map((one) => Buffer.from(one).toString('hex')).sort())
+    }
+    const isServed = (): boolean => {
+      const served = readRRset(image.reader(), APEX, RRType.DNSKEY)!.rdata
+      return text(served) === text(now.dnskeys)
+    }
+    await until(isServed, `${what}: the present keys`)
+    t.strictSame(faults(), [], what)
+    t.ok(serial() > oldSerial, what)
+    await signer.close()
+  }
 })
 
 t.test('a snapshot that is older than its signatures', async (t) => {

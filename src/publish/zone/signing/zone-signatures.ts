@@ -104,8 +104,8 @@ export class ZoneSignatures {
       },
     })
     signer.onDue(onDue)
-    if (isSigned) signer.noteNothing()
     this.#signer = signer
+    if (isSigned) signer.noteSigned()
   }
 
   note(owner: Uint8Array, type: number): void {
