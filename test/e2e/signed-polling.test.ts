@@ -125,12 +125,16 @@ async function start(t: Test) {
 
 /** The lines of the log about steps of the keys of a zone. */
 function stepsOf(server: RunningServer, zone: string): readonly string[] {
-  return server
-    .output()
-    .split('\n')
-    .filter((line) => line.includes(`[INFO] plugin/dnssec: keys of ${zone}.: `))
-    .flatMap((line) => line.replace(/^.*keys of \S+ /, '').split('; '))
-    .filter((text) => !text.startsWith('next: '))
+  return (
+    server
+      .output()
+      .split('\n')
+      .filter((line) => line.includes(`[INFO] plugin/dnssec: keys of ${zone}.: `))
+      .map((line) => line.replace(/^.*keys of \S+ /, ''))
+      // The next step is last, and may itself have several parts.
+      .flatMap((line) => line.replace(/(^|; )next: .*$/, '').split('; '))
+      .filter((text) => text !== '')
+  )
 }
 
 const tools = needs('knotd', 'named', 'unbound', 'dig', 'nsupdate')
