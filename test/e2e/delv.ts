@@ -9,11 +9,9 @@ export class Delv {
 
   /** `key`: the DNSKEY record that is trusted, owner first, in one line. `directory`: for a file of it. */
   constructor(port: number, directory: string, key: string) {
-    const [owner = ''] = key.split(/\s+/)
-    const [flags, protocol, algorithm, ...rest] = key.replace(/^.* DNSKEY /, '').split(/\s+/)
     const anchors = join(directory, 'anchors')
-    const text = `${owner} static-key ${flags} ${protocol} ${algorithm} "${rest.join('')}";`
-    writeFileSync(anchors, `trust-anchors { ${text} };`)
+    writeFileSync(anchors, trustAnchors(key))
+    const [owner] = key.split(/\s+/)
     this.#options = ['@127.0.0.1', '-p', String(port), '-a', anchors, `+root=${owner}`]
   }
 
@@ -24,4 +22,11 @@ export class Delv {
     t.match(printed, isSecure ? /fully validated/ : /unsigned answer/, `${question}: delv`)
     if (rcode === 'NXDOMAIN') t.match(printed, /ncache nxdomain/, `${question}: no such name`)
   }
+}
+
+/** Returns the statement of BIND that trusts a DNSKEY record, which has its owner first. */
+export function trustAnchors(key: string): string {
+  const [owner] = key.split(/\s+/)
+  const [flags, protocol, algorithm, ...rest] = key.replace(/^.* DNSKEY /, '').split(/\s+/)
+  return `trust-anchors { ${owner} static-key ${flags} ${protocol} ${algorithm} "${rest.join('')}"; };`
 }

@@ -5,6 +5,7 @@ import { UdpClient } from '../support/client.ts'
 import { freePort, startProgram } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
+import { trustAnchors } from './delv.ts'
 
 /** A signed zone and what is below it, as a resolver finds them. */
 interface Delegated {
@@ -12,8 +13,12 @@ interface Delegated {
   readonly zones: Readonly<Record<string, readonly number[]>>
   /** The DNSKEY record that is trusted, owner first. */
   readonly key: string
-  /** Unbound uses what it has of one server together with what another one says, for all clients. */
-  readonly mixes?: boolean
+  /**
+   * What Unbound uses for later questions; default: answers, for clients of the same subnet. `proofs`: answers and the
+   * proofs of negative ones (RFC 8198), for all clients and of all servers; BIND too. `nothing`: each question is asked
+   * again.
+   */
+  readonly reuses?: 'proofs' | 'nothing'
 }
 
 export interface RunningResolver {
@@ -22,20 +27,23 @@ export interface RunningResolver {
   output(): string
 }
 
-/** Starts Unbound, which validates and passes on the subnets of clients. */
+/** Starts Unbound as a resolver that validates. It passes on the subnets of clients if `reuses` is not set. */
 export async function startUnboundResolver(t: Test, options: Delegated): Promise<RunningResolver> {
   const port = await freePort()
   const directory = temporaryDirectory(t)
+  const isUncached = options.reuses === 'nothing'
   const stubs = Object.entries(options.zones).map(([zone, ports]) => {
     const addresses = ports.map((one) => `  stub-addr: 127.0.0.1@${one}\n`).join('')
-    return `stub-zone:\n  name: "${zone}"\n${addresses}`
+    return `stub-zone:\n  name: "${zone}"\n${addresses}  stub-no-cache: ${isUncached ? 'yes' : 'no'}\n`
   })
   const subnets = `module-config: "subnetcache validator iterator"
   send-client-subnet: 127.0.0.1
   max-client-subnet-ipv4: 32
   aggressive-nsec: no
   prefetch: no`
-  const mixing = 'module-config: "validator iterator"\n  aggressive-nsec: yes\n  prefetch: yes'
+  const proofs = 'module-config: "validator iterator"\n  aggressive-nsec: yes\n  prefetch: yes'
+  const nothing = 'module-config: "validator iterator"\n  aggressive-nsec: no'
+  const lines = { proofs, nothing }
   const conf = `server:
   interface: 127.0.0.1@${port}
   username: ""
@@ -46,8 +54,8 @@ export async function startUnboundResolver(t: Test, options: Delegated): Promise
   do-daemonize: no
   do-not-query-localhost: no
   num-threads: 1
-  ${options.mixes ? mixing : subnets}
-  trust-anchor: "${options.key}"
+  ${options.reuses === undefined ? subnets : lines[options.reuses]}
+  trust-anchor: "${options.key.replace(/\s+/g, ' ')}"
   harden-algo-downgrade: yes
   cache-max-negative-ttl: 5
   val-log-level: 2
@@ -65,20 +73,20 @@ ${stubs.join('')}`
 export async function startNamedResolver(t: Test, options: Delegated): Promise<RunningResolver> {
   const port = await freePort()
   const directory = temporaryDirectory(t)
+  const synthesizes = options.reuses === 'proofs' ? 'yes' : 'no'
   const zones = Object.entries(options.zones).map(([zone, ports]) => {
     const addresses = ports.map((one) => `127.0.0.1 port ${one};`).join(' ')
     return `zone "${zone}" { type forward; forward only; forwarders { ${addresses} }; };\n`
   })
-  const [owner, , , , flags, protocol, algorithm, ...key] = options.key.split(' ')
   const conf = `
 options {
   directory "${directory}"; pid-file "${directory}/pid"; session-keyfile "${directory}/session";
   listen-on port ${port} { 127.0.0.1; }; listen-on-v6 { none; };
-  recursion yes; dnssec-validation yes; empty-zones-enable no; synth-from-dnssec no; prefetch 0;
+  recursion yes; dnssec-validation yes; empty-zones-enable no; synth-from-dnssec ${synthesizes}; prefetch 0;
   max-ncache-ttl 5; servfail-ttl 0; stale-answer-enable no; qname-minimization off; notify no;
 };
 controls { };
-trust-anchors { ${owner} static-key ${flags} ${protocol} ${algorithm} "${key.join('')}"; };
+${trustAnchors(options.key)}
 ${zones.join('')}`
   writeFileSync(join(directory, 'conf'), conf)
   const program = startProgram(t, ['named', '-g', '-n', '1', '-c', 'conf'], { directory })

@@ -11,7 +11,7 @@ import { signZone } from '../support/signed-zone.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { readMessage, type WireMessage, wireQuery } from '../support/wire.ts'
 import { Delv } from './delv.ts'
-import { startValidator } from './validator.ts'
+import { startUnboundResolver } from './resolvers.ts'
 
 // Long: it starts servers, and delv for each question.
 
@@ -135,12 +135,13 @@ for (const [name, questions] of Object.entries(QUESTIONS)) {
     for (const [question, isSecure] of questions) {
       await delv.expect(t, question, 'NOERROR', isSecure)
     }
-    const zones = ['s.example', 'secure.s.example', 'insecure.s.example']
-    const unbound = await startValidator(t, { port, directory, key, zones })
+    const names = ['s.example', 'secure.s.example', 'insecure.s.example']
+    const zones = Object.fromEntries(names.map((zone) => [zone, [port]]))
+    const unbound = await startUnboundResolver(t, { key, zones, reuses: 'nothing' })
     const split = questions.map(([question]) => question.split(' '))
     // Twice: new signatures, and those of the cache.
     for (const _ of ['new', 'cached']) {
-      const replies = await askEach(unbound, ['+dnssec', '+rec'], split)
+      const replies = await askEach(unbound.port, ['+dnssec', '+rec'], split)
       const answered = replies.filter(({ answer }) => answer.length > 0)
       t.equal(answered.length, name === 'file' ? 15 : 6, 'replies with an answer')
       for (const [i, [question, isSecure]] of questions.entries()) {

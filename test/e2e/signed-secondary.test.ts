@@ -14,7 +14,7 @@ import { freePort, putFile, type RunningServer, startServer } from '../support/s
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 import { Delv } from './delv.ts'
-import { startValidator } from './validator.ts'
+import { startUnboundResolver } from './resolvers.ts'
 
 // Long: it starts many servers.
 
@@ -129,7 +129,8 @@ for (const [denial, { name, edit }] of Object.entries(ROWS)) {
     await server.prints(/transferred \(AXFR\)/)
     const key = findKey(join(directory, 'keys'))
     const delv = new Delv(port, directory, key)
-    const unbound = await startValidator(t, { port, directory, key, zones: [ZONE] })
+    const zones = { [ZONE]: [port] }
+    const unbound = await startUnboundResolver(t, { key, zones, reuses: 'nothing' })
 
     const arrives = async (number: number): Promise<void> => {
       await edit(primary, number)
@@ -137,7 +138,7 @@ for (const [denial, { name, edit }] of Object.entries(ROWS)) {
     }
     const check = async (when: string): Promise<void> => {
       await followed(t, when, server, followers)
-      await validate(t, when, unbound)
+      await validate(t, when, unbound.port)
     }
     await check('at first')
     for (const [question, rcode, isSecure] of QUESTIONS) {
@@ -164,7 +165,7 @@ for (const [denial, { name, edit }] of Object.entries(ROWS)) {
     primary.signal('SIGKILL')
     server.process.kill('SIGUSR1')
     await server.prints(/Reloading complete/)
-    await validate(t, 'a reload without the primary', unbound)
+    await validate(t, 'a reload without the primary', unbound.port)
     server.process.kill('SIGTERM')
     await server.exited()
     const last = await startServer(t, { corefile, beside: { port, directory } })
@@ -198,9 +199,9 @@ async function followed(
   }
 }
 
-async function validate(t: Test, when: string, unbound: number): Promise<void> {
+async function validate(t: Test, when: string, port: number): Promise<void> {
   const questions = QUESTIONS.map(([question]) => question.split(' '))
-  const replies = await askEach(unbound, ['+dnssec', '+rec'], questions)
+  const replies = await askEach(port, ['+dnssec', '+rec'], questions)
   for (const [i, [question, rcode, isSecure]] of QUESTIONS.entries()) {
     const { status, flags } = replies[i]!
     t.equal(status, rcode, `${when}: ${question}: rcode of Unbound`)

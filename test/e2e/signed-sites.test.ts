@@ -78,7 +78,10 @@ for (const denial of ['nsec', 'nsec3', 'compact']) {
     }
     const resolvers = [
       await startUnboundResolver(t, delegated),
-      { ...(await startUnboundResolver(t, { ...delegated, mixes: true })), name: 'mixing Unbound' },
+      {
+        ...(await startUnboundResolver(t, { ...delegated, reuses: 'proofs' })),
+        name: 'mixing Unbound',
+      },
       await startNamedResolver(t, delegated),
     ]
     for (const resolver of resolvers) await clients.askResolver(resolver)

@@ -9,7 +9,7 @@ import { putFile, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 import { Delv } from './delv.ts'
-import { startValidator } from './validator.ts'
+import { startUnboundResolver } from './resolvers.ts'
 
 // Long: it starts servers, and delv for each question.
 
@@ -87,12 +87,12 @@ for (const denial of ['nsec', 'nsec3']) {
       for (const [question, rcode] of questions) await delv.expect(t, question, rcode, true)
       for (const from of ['127.0.0.2', '127.0.0.3'])
         await delv.expect(t, `geo.s.example A -b ${from}`, 'NOERROR', true)
-      const unbound = await startValidator(t, {
-        ...{ port: server.port, directory, key },
-        zones: ['s.example'],
-      })
+      const zones = { 's.example': [server.port] }
+      const unbound = await startUnboundResolver(t, { key, zones, reuses: 'nothing' })
       const split = questions.map(([question]) => question.split(' '))
-      for (const [i, reply] of (await askEach(unbound, ['+dnssec', '+rec'], split)).entries()) {
+      for (const [i, reply] of (
+        await askEach(unbound.port, ['+dnssec', '+rec'], split)
+      ).entries()) {
         const [question, rcode] = questions[i]!
         t.equal(reply.status, rcode, `${question}: rcode of Unbound`)
         t.ok(reply.flags.includes('ad'), `${question}: AD of Unbound`)

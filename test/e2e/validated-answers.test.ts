@@ -8,7 +8,7 @@ import { needs } from '../support/peer.ts'
 import { freePort, startServer } from '../support/server.ts'
 import { type SignedZone, type SigningOptions, signZone } from '../support/signed-zone.ts'
 import { Delv } from './delv.ts'
-import { startValidator } from './validator.ts'
+import { startUnboundResolver } from './resolvers.ts'
 
 // Long: it starts many servers.
 
@@ -138,7 +138,7 @@ for (const { name, signing } of SIGNINGS) {
     t.notMatch(ours.output(), /will not validate/)
     const isOptOut = signing.nsec3?.optOut === true
     await validateWithDelv(t, ours.port, directory, parent, QUESTIONS, isOptOut)
-    await validateWithUnbound(t, ours.port, directory, parent, isOptOut)
+    await validateWithUnbound(t, ours.port, parent, isOptOut)
     const atChild = await ask('dig', ours.port, ['+dnssec', 'secure.s.example', 'DS'])
     t.match(atChild.answer.join('\n'), / RRSIG DS /, 'the parent answers for the DS')
     await followThroughChange(t, directory, options, parent, child)
@@ -188,13 +188,13 @@ async function validateWithDelv(
 async function validateWithUnbound(
   t: Test,
   port: number,
-  directory: string,
   { key }: SignedZone,
   isOptOut: boolean,
 ): Promise<void> {
-  const own = await startValidator(t, { port, directory, key, zones: ZONES })
+  const zones = Object.fromEntries(ZONES.map((zone) => [zone, [port]]))
+  const unbound = await startUnboundResolver(t, { key, zones, reuses: 'nothing' })
   const questions = QUESTIONS.map(([question]) => question.split(' '))
-  const replies = await askEach(own, ['+dnssec', '+rec'], questions)
+  const replies = await askEach(unbound.port, ['+dnssec', '+rec'], questions)
   for (const [i, [question, rcode, isSecure]] of QUESTIONS.entries()) {
     const { status, flags } = replies[i]!
     t.equal(status, rcode, `${question}: rcode of Unbound`)
