@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { run } from '../support/peer.ts'
@@ -22,6 +22,14 @@ export class Delv {
     t.match(printed, isSecure ? /fully validated/ : /unsigned answer/, `${question}: delv`)
     if (rcode === 'NXDOMAIN') t.match(printed, /ncache nxdomain/, `${question}: no such name`)
   }
+}
+
+/** Returns the DNSKEY record of the only key in a directory that signs keys, owner first. */
+export function readKey(directory: string): string {
+  const records = readdirSync(directory)
+    .filter((name) => name.endsWith('.key'))
+    .flatMap((name) => readFileSync(join(directory, name), 'latin1').split('\n'))
+  return records.find((line) => line.includes(' DNSKEY 257 '))!
 }
 
 /** Returns the statement of BIND that trusts a DNSKEY record, which has its owner first. */

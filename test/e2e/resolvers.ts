@@ -95,10 +95,11 @@ ${zones.join('')}`
 
 async function isUp(resolver: RunningResolver): Promise<RunningResolver> {
   const client = await UdpClient.connect(resolver.port)
-  const question = { name: 'localhost', type: 'A' }
+  // With recursion, BIND looks for the root servers first.
+  const question = { name: 'localhost', type: 'A', isRecursive: false }
   try {
     await until(
-      async () => (await client.ask(question, 1, 500).catch(() => undefined)) !== undefined,
+      async () => (await client.ask(question, 1, 100).catch(() => undefined)) !== undefined,
       `${resolver.name} to answer`,
     )
   } catch (error) {

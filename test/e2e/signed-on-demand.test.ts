@@ -1,16 +1,16 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { exchangeUdp } from '../../src/client/exchange.ts'
+import { UdpClient } from '../support/client.ts'
 import { ask, askEach } from '../support/dig.ts'
 import { needs } from '../support/peer.ts'
 import { startServer } from '../support/server.ts'
 import { signZone } from '../support/signed-zone.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { readMessage, type WireMessage, wireQuery } from '../support/wire.ts'
-import { Delv } from './delv.ts'
+import { readMessage } from '../support/wire.ts'
+import { Delv, readKey } from './delv.ts'
 import { startUnboundResolver } from './resolvers.ts'
 
 // Long: it starts servers, and delv for each question.
@@ -130,7 +130,7 @@ for (const [name, questions] of Object.entries(QUESTIONS)) {
         block('insecure.s.example', '  file insecure\n'),
       files: { zone: ZONE + child.ds, secure: child.text, insecure: CHILD },
     })
-    const key = findKey(keys)
+    const key = readKey(keys)
     const delv = new Delv(port, directory, key)
     for (const [question, isSecure] of questions) {
       await delv.expect(t, question, 'NOERROR', isSecure)
@@ -152,7 +152,10 @@ for (const [name, questions] of Object.entries(QUESTIONS)) {
         t.equal(flags.includes('ad'), isSecure, `${question}: AD of Unbound`)
       }
     }
-    const { rcode, opt } = await askWithCompactOk(port, 'no.s.example')
+    const client = await UdpClient.connect(port)
+    const question = { name: 'no.s.example', type: 'A', dnssecOk: true, compactOk: true }
+    const { rcode, opt } = readMessage(await client.ask(question))
+    client.close()
     t.equal(rcode, 3, 'NXDOMAIN for a client that sets CO')
     t.equal(opt?.ttl, 0xc000, 'the reply has CO')
     const plain = await ask('dig', port, ['no.s.example', 'A'])
@@ -167,20 +170,4 @@ async function generateKey(directory: string): Promise<string> {
   const args = ['-q', '-K', directory, '-a', 'ECDSAP256SHA256', '-f', 'KSK', 's.example']
   const { stdout } = await start('dnssec-keygen', args)
   return join(directory, stdout.trim())
-}
-
-/** Returns the DNSKEY record of the only key in a directory. */
-function findKey(directory: string): string {
-  const [file = ''] = readdirSync(directory).filter((name) => name.endsWith('.key'))
-  const lines = readFileSync(join(directory, file), 'latin1').split('\n')
-  return lines.find((line) => line.includes(' DNSKEY '))!
-}
-
-/** Sends a query with DO and CO, which dig does not. */
-async function askWithCompactOk(port: number, name: string): Promise<WireMessage> {
-  const query = wireQuery({ name, edns: { flags: 0xc000 } })
-  const server = { host: '127.0.0.1', port }
-  const reply = await exchangeUdp(query, { server, timeoutMs: 5000 }, 4, () => true)
-  if (!(reply instanceof Uint8Array)) throw new Error(reply.failure)
-  return readMessage(reply)
 }

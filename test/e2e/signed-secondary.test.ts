@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ask, askEach } from '../support/dig.ts'
@@ -13,7 +13,7 @@ import { needs, run } from '../support/peer.ts'
 import { freePort, putFile, type RunningServer, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
-import { Delv } from './delv.ts'
+import { Delv, readKey } from './delv.ts'
 import { startUnboundResolver } from './resolvers.ts'
 
 // Long: it starts many servers.
@@ -87,13 +87,6 @@ async function update(primary: RunningPeer, edits: readonly string[]): Promise<v
   if (code !== 0) throw new Error(`nsupdate: ${stderr}`)
 }
 
-/** Returns the DNSKEY record of the only key in a directory. */
-function findKey(directory: string): string {
-  const [file = ''] = readdirSync(directory).filter((name) => name.endsWith('.key'))
-  const lines = readFileSync(join(directory, file), 'latin1').split('\n')
-  return lines.find((line) => line.includes(' DNSKEY '))!
-}
-
 function corefileOf(primary: RunningPeer, denial: string, to: readonly RunningPeer[]): string {
   return `${ZONE}:{PORT} {
  bind 127.0.0.1
@@ -127,7 +120,7 @@ for (const [denial, { name, edit }] of Object.entries(ROWS)) {
     const corefile = corefileOf(primary, denial, followers)
     let server = await startServer(t, { corefile, beside: { port, directory } })
     await server.prints(/transferred \(AXFR\)/)
-    const key = findKey(join(directory, 'keys'))
+    const key = readKey(join(directory, 'keys'))
     const delv = new Delv(port, directory, key)
     const zones = { [ZONE]: [port] }
     const unbound = await startUnboundResolver(t, { key, zones, reuses: 'nothing' })
@@ -155,7 +148,7 @@ for (const [denial, { name, edit }] of Object.entries(ROWS)) {
     await server.exited()
     server = await startServer(t, { corefile, beside: { port, directory } })
     await until(() => isAnswered(port, 3), 'the zone after a restart')
-    t.equal(findKey(join(directory, 'keys')), key, 'the same key')
+    t.equal(readKey(join(directory, 'keys')), key, 'the same key')
     await check('after a restart')
     await arrives(4)
     await check('an edit after a restart')
@@ -241,7 +234,7 @@ t.test('a primary that signs', needs('dig', 'knotd', 'nsupdate', 'delv'), async 
   const corefile = corefileOf(primary, 'nsec', [])
   const server = await startServer(t, { corefile, beside: { port: later, directory } })
   await server.prints(/transferred \(AXFR\)/)
-  const delv = new Delv(later, directory, findKey(join(directory, 'keys')))
+  const delv = new Delv(later, directory, readKey(join(directory, 'keys')))
   await delv.expect(t, `www.${ZONE} A`, 'NOERROR', true)
   const digest = '00'.repeat(32)
   await update(primary, [`add ${ZONE} 60 CDS 1 13 2 ${digest}`, `add e1.${ZONE} 60 A 192.0.2.1`])

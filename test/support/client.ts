@@ -11,6 +11,8 @@ export interface Question {
   /** EDNS Client Subnet to send. */
   readonly subnet?: string
   readonly dnssecOk?: boolean
+  /** The flag CO (RFC 9824). */
+  readonly compactOk?: boolean
   /** RD; default: true. */
   readonly isRecursive?: boolean
 }
@@ -22,10 +24,8 @@ export function composeQuery(question: Question, id: number): Buffer {
   if (name === undefined || type === undefined) throw new Error(`bad question ${question.name}`)
   const option = question.subnet === undefined ? Buffer.alloc(0) : composeSubnet(question.subnet)
   const header = words(id, question.isRecursive === false ? 0 : 0x0100, 1, 0, 0, 1)
-  const opt = Buffer.concat([
-    Buffer.from([0]),
-    words(41, 1232, 0, question.dnssecOk ? 0x8000 : 0, option.length),
-  ])
+  const flags = (question.dnssecOk ? 0x8000 : 0) | (question.compactOk ? 0x4000 : 0)
+  const opt = Buffer.concat([Buffer.from([0]), words(41, 1232, 0, flags, option.length)])
   return Buffer.concat([header, name, words(type, 1), opt, option])
 }
 
