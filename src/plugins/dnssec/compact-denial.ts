@@ -11,14 +11,14 @@ export const Proof = {
   NoName: 0x1_0000,
   /** The name is a delegation without DS. */
   Insecure: 0x1_0001,
-  /** The name exists; nothing is said about its types. */
+  /** The name exists, and may have any type. */
   Name: 0x1_0002,
 } as const
 
 /**
  * Types that a name may have, as its source knows them only by query. A validator may conclude from one NSEC record
- * that a type is missing (RFC 8198), so the list is long. It has no CNAME, DNAME, NS and DS: with these, the record
- * would prove something else.
+ * that a type is missing (RFC 8198), so the list has all types of records that are in use. It has no CNAME, DNAME, NS
+ * and DS: with these, the record would prove something else.
  */
 const TYPES: readonly number[] = [
   RRType.A,
@@ -32,43 +32,55 @@ const TYPES: readonly number[] = [
   RRType.LOC,
   RRType.SRV,
   RRType.NAPTR,
+  RRType.KX,
   RRType.CERT,
   RRType.APL,
   RRType.SSHFP,
   RRType.IPSECKEY,
   RRType.RRSIG,
   RRType.NSEC,
+  RRType.DHCID,
   RRType.TLSA,
   RRType.SMIMEA,
   RRType.HIP,
+  RRType.CDS,
+  RRType.CDNSKEY,
   RRType.OPENPGPKEY,
+  RRType.CSYNC,
+  RRType.ZONEMD,
   RRType.SVCB,
   RRType.HTTPS,
+  RRType.DSYNC,
+  RRType.HHIT,
+  RRType.BRID,
   RRType.SPF,
+  RRType.NID,
+  RRType.L32,
+  RRType.L64,
+  RRType.LP,
   RRType.EUI48,
   RRType.EUI64,
   RRType.URI,
   RRType.CAA,
+  RRType.AVC,
+  RRType.DOA,
+  RRType.AMTRELAY,
+  RRType.RESINFO,
+  RRType.WALLET,
+  RRType.CLA,
+  RRType.IPN,
 ]
-const APEX_TYPES: readonly number[] = [
-  ...TYPES,
-  RRType.NS,
-  RRType.SOA,
-  RRType.DNSKEY,
-  RRType.CDS,
-  RRType.CDNSKEY,
-]
+const APEX_TYPES: readonly number[] = [...TYPES, RRType.NS, RRType.SOA, RRType.DNSKEY]
 const PROVED: readonly number[] = [RRType.RRSIG, RRType.NSEC]
 
 /** Returns the types of an NSEC record of compact denial (RFC 9824 section 3). `proof`: see `Proof`. */
 export function provenTypes(proof: number, isApex: boolean): readonly number[] {
   if (proof === Proof.NoName) return [...PROVED, RRType.NXNAME]
   if (proof === Proof.Insecure) return [...PROVED, RRType.NS]
-  // No type at all: a name between others.
-  if (proof === RRType.ANY) return isApex ? [...PROVED, RRType.SOA, RRType.DNSKEY] : PROVED
   const types = isApex ? APEX_TYPES : TYPES
-  // The record has a signature in any case.
-  return types.filter((type) => type !== proof || type === RRType.RRSIG)
+  // Also a CNAME, so that no validator concludes anything from the record.
+  if (proof === Proof.Name) return isApex ? types : [...types, RRType.CNAME]
+  return types.filter((type) => type !== proof)
 }
 
 /**

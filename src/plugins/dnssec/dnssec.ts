@@ -76,7 +76,9 @@ export class Dnssec extends Link {
     for (const rdata of records) {
       response.add(Section.Answer, qname, 0, qtype, RRClass.IN, ttl, rdata, 0, rdata.length)
     }
-    if (query.dnssecOk && !this.#signing.signKeys(tx, zone)) return refuseFor(tx, this.#signing)
+    if (!query.dnssecOk) return Rcode.NOERROR
+    if (!this.#signing.signKeys(tx, zone)) return refuseFor(tx, this.#signing)
+    if (query.compactOk) response.isCompact = true
     return Rcode.NOERROR
   }
 }

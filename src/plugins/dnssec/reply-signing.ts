@@ -61,6 +61,7 @@ export class ReplySigning {
     const { response } = tx
     if (this.#isChanged) this.#dropSignatures(tx)
     else if (zone.isClaimed) dropWildcardSignatures(response)
+    dropAlias(tx)
     // The records that the link adds need no second look.
     const { count } = response
     const cut = findCut(response, zone)
@@ -144,10 +145,12 @@ export class ReplySigning {
     // The SOA that the link made answers for itself.
     if (isApex && query.qtype === RRType.SOA) return true
     const ttlSeconds = negativeTtl(response, soa)
-    const isOfNsec = query.qtype === RRType.NSEC
-    const section = isOfNsec ? Section.Answer : Section.Authority
+    const isAnswer = isAnsweredByProof(tx, exists)
+    const section = isAnswer ? Section.Answer : Section.Authority
     const proof = this.#proofOf(tx, end, exists, isApex)
+    const added = response.count
     if (!this.#signer.addProof(tx, zone, section, { ...end, ttlSeconds }, proof)) return false
+    if (isAnswer && query.qtype === RRType.RRSIG) dropRecord(response, added)
     if (exists) response.rcode = Rcode.NOERROR
     else if (!query.compactOk) response.rcode = Rcode.NOERROR
     // Caches above the link do not distinguish queries by CO.
@@ -158,7 +161,7 @@ export class ReplySigning {
   #proofOf(tx: Transaction, end: NameAt, exists: boolean, isApex: boolean): number {
     const { qtype } = tx.query
     if (!exists) return Proof.NoName
-    if (qtype === RRType.NSEC) return Proof.Name
+    if (qtype === RRType.NSEC || qtype === RRType.RRSIG || qtype === RRType.ANY) return Proof.Name
     return qtype === RRType.DS && !isApex && this.#isDelegation(tx, end) ? Proof.Insecure : qtype
   }
 
@@ -292,6 +295,31 @@ function isDenial({ query, response }: Transaction, end: NameAt): boolean {
   if (response.rcode === Rcode.NXDOMAIN) return true
   if (findAnswer(response, end, query.qtype) !== -1) return false
   return findSoa(response) !== -1 || end.owner === query.qname
+}
+
+/**
+ * True if the NSEC record or its signature is the answer. A proof that the name lacks these types would contradict
+ * itself. For ANY, it would deny all types of a name whose source does not know ANY.
+ */
+function isAnsweredByProof({ query }: Transaction, exists: boolean): boolean {
+  if (!exists && query.compactOk) return false
+  if (query.qtype === RRType.NSEC || query.qtype === RRType.RRSIG) return true
+  return query.qtype === RRType.ANY && exists
+}
+
+/** Removes an answer that leads elsewhere, if the query is for a type that the owner of a CNAME has itself. */
+function dropAlias({ query, response }: Transaction): void {
+  if (query.qtype !== RRType.NSEC && query.qtype !== RRType.RRSIG) return
+  const first = findAnswer(response, { owner: query.qname, at: 0 }, RRType.ANY)
+  // A DNAME above the name comes before the CNAME.
+  if (first !== 0 || response.type[0] !== RRType.CNAME) return
+  response.count = 0
+  response.rcode = Rcode.NOERROR
+}
+
+function dropRecord(response: Response, at: number): void {
+  for (let i = at + 1; i < response.count; i++) response.move(i, i - 1)
+  response.count--
 }
 
 /** Index of a SOA in the authority section, of `apex` if that is given; -1 = none. */

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Test } from 'tap'
 import { Algorithm, schemeOf } from '../../../src/dns/dnssec/algorithms.ts'
 import {
   FLAGS_KSK,
@@ -15,9 +16,13 @@ import { Section } from '../../../src/dns/message/section.ts'
 import { printName } from '../../../src/dns/name/name.ts'
 import { nameOctetsAt } from '../../../src/dns/name/name-at.ts'
 import { printRdata } from '../../../src/dns/rdata/index.ts'
+import type { Handler } from '../../../src/plugin/handler.ts'
+import { dnssec } from '../../../src/plugins/dnssec/setup.ts'
 import { keyId } from '../../../src/signing/keys/key-name.ts'
 import { printPrivateText } from '../../../src/signing/keys/private-text.ts'
 import { printPublicText } from '../../../src/signing/keys/public-text.ts'
+import { SetUp } from '../../support/setup.ts'
+import { type Question, transaction } from '../../support/transaction.ts'
 import { wire } from '../../support/zone-names.ts'
 
 export { FLAGS_KSK, FLAGS_ZSK }
@@ -123,4 +128,21 @@ function setsOf(response: Response): Found[] {
 /** Octets of a signature of an algorithm with curves. */
 export function signatureOctets(algorithm: number): number {
   return (schemeOf(algorithm)!.octets ?? 0) * 2
+}
+
+/** Starts the directive with these keys. */
+export async function start(t: Test, keys: readonly WrittenKey[], properties = ''): Promise<SetUp> {
+  const files = keys.map(({ path }) => path).join(' ')
+  const c = new SetUp(dnssec, `dnssec {\n key file ${files}\n ${properties}\n}`)
+  await c.start()
+  t.teardown(() => c.stop())
+  return c
+}
+
+/** Asks the link with DO. */
+export function ask(handler: Handler, question: Question, compactOk = false) {
+  const tx = transaction({ dnssecOk: true, payloadOctets: 1232, ...question })
+  tx.query.compactOk = compactOk
+  const status = handler.serve(tx) as number
+  return { tx, status, response: tx.response }
 }
