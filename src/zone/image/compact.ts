@@ -122,8 +122,7 @@ export class ArenaCopy {
     this.#copies.set(id, copy)
     let node = from.newestNode(source)
     for (; node !== 0; node = from.words[node + L.NODE_NEXT]!) {
-      const body = from.visibleBody(node)
-      if (body !== 0) this.#copyContent(copy, node, body, this.#append(copy, node))
+      if (from.visibleBody(node) !== 0) this.#copyNode(copy, node)
       yield
     }
   }
@@ -133,16 +132,22 @@ export class ArenaCopy {
     const zone = this.#copies.get(this.#from.words[node + L.NODE_KEY]! >>> 16)
     if (zone === undefined) return
     const nodes = this.#nodes
-    const body = this.#from.visibleBody(node)
     const copy = this.#find(zone, node)
     if (copy === 0) {
-      if (body !== 0) this.#copyContent(zone, node, body, this.#append(zone, node))
+      if (this.#from.visibleBody(node) !== 0) this.#copyNode(zone, node)
       return
     }
     for (const rrset of nodes.rrsets(copy)) {
       nodes.discard(zone, nodes.arena.words[rrset + L.RRSET_WORDS]!)
     }
-    this.#copyContent(zone, node, body, copy)
+    this.#copyContent(zone, node, copy)
+  }
+
+  /** Copies a node that is not in the copy, and returns it. */
+  #copyNode(zone: ZoneEntry, node: number): number {
+    const copy = this.#append(zone, node)
+    this.#copyContent(zone, node, copy)
+    return copy
   }
 
   /** Returns the node of the copy with the name of a node; 0 = it has none. */
@@ -168,11 +173,9 @@ export class ArenaCopy {
     return copy
   }
 
-  /**
-   * Copies the RRsets and the body of a node behind the node `copy`: a lookup reads few cache lines. `body`: 0 = the
-   * name has ceased to exist.
-   */
-  #copyContent(zone: ZoneEntry, node: number, body: number, copy: number): void {
+  /** Copies the RRsets and the body of a node behind the node `copy`: a lookup reads few cache lines. */
+  #copyContent(zone: ZoneEntry, node: number, copy: number): void {
+    const body = this.#from.visibleBody(node)
     const { words } = this.#from
     const nodes = this.#nodes
     nodes.arena.words[copy + L.NODE_CHILDREN] = words[node + L.NODE_CHILDREN]!
@@ -212,13 +215,10 @@ export class ArenaCopy {
   }
 
   #copyChainBlock(zone: ZoneEntry, block: number): number {
-    const nodes = nodesOf(this.#from.words, block).map((node) => {
-      const found = this.#find(zone, node)
-      if (found !== 0) return found
-      // It was added after the nodes were copied.
-      this.#copyAgain(node)
-      return this.#find(zone, node)
-    })
+    // A node was not copied if it was added since, or if its name has ceased to exist.
+    const nodes = nodesOf(this.#from.words, block).map(
+      (node) => this.#find(zone, node) || this.#copyNode(zone, node),
+    )
     const { arena } = this.#nodes
     const copy = arena.allocate(L.CHAIN_BLOCK_NODES + nodes.length)
     arena.words[copy + L.CHAIN_BLOCK_COUNT] = nodes.length

@@ -75,7 +75,8 @@ export class ZoneImage {
   /** The handle that readers need to find the arena. */
   readonly handle: ArenaHandle
   readonly #maxOctets: number
-  readonly #compactWords: number
+  /** Garbage above which a compaction may begin; more after one that failed. */
+  #compactWords: number
   readonly #compactStepWords: number
   readonly #listeners = new Set<(buffer: SharedArrayBuffer) => void>()
   #arena: Arena
@@ -294,14 +295,31 @@ export class ZoneImage {
     const { tail } = this.#arena
     const isWorthIt = garbageWords > this.#compactWords && garbageWords * 2 > tail
     if (this.#compaction === undefined && !isWorthIt) return
-    this.#compaction ??= this.#beginCompaction()
     const stepWords = this.#compactStepWords
-    const isSlow = tail > this.#compaction.startTail * 2
+    const isSlow = this.#compaction !== undefined && tail > this.#compaction.startTail * 2
     const words = isSlow
       ? Number.POSITIVE_INFINITY
       : clamp(publishedWords * STEP_WORDS_PER_WORD, stepWords, stepWords * STEPS_AT_ONCE)
-    const copy = this.#compaction.step(words)
-    if (copy !== undefined) this.#swap(copy)
+    try {
+      this.#compactOn(words)
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error
+      // Memory is short. The image needs no compaction to continue.
+      this.#compactWords = garbageWords * 2
+    }
+  }
+
+  /** Copies on, about `words` words. @throws InputError if memory is short; the compaction is then given up. */
+  #compactOn(words: number): void {
+    try {
+      this.#compaction ??= this.#beginCompaction()
+      const copy = this.#compaction.step(words)
+      if (copy !== undefined) this.#swap(copy)
+    } catch (error) {
+      this.#compaction = undefined
+      this.#nodes.changed = undefined
+      throw error
+    }
   }
 
   #beginCompaction(): Compaction {
@@ -317,14 +335,14 @@ export class ZoneImage {
   /**
    * Copies the published version into a new arena and replaces the old arena with it. Readers of
    * this thread see it at their next refresh; other readers when their handle receives the new
-   * buffer (see `onSwap`). Readers of the old arena can continue. All changes must be published.
+   * buffer (see `onSwap`). Readers of the old arena can continue. All changes must be published. @throws InputError if
+   * memory is short.
    */
   compact(): void {
     assert(!this.#changed, 'all is published before compacting')
     assert(this.#replacement === undefined, 'nothing is being replaced')
-    const copy = this.#beginCompaction().step(Number.POSITIVE_INFINITY)
-    assert(copy !== undefined, 'the copy is complete')
-    this.#swap(copy)
+    this.#compaction = undefined
+    this.#compactOn(Number.POSITIVE_INFINITY)
   }
 
   #swap({ arena, nodes, zoneTable, zones }: WrittenArena): void {

@@ -6,7 +6,6 @@ import { RRType } from '../../../src/dns/iana/types.ts'
 import { NameBuffer } from '../../../src/dns/name/hashed-name.ts'
 import { compareNames, printName, scanName } from '../../../src/dns/name/name.ts'
 import { VersionView } from '../../../src/xfr/journal/version-view.ts'
-import { nodesOf } from '../../../src/zone/image/chain-builder.ts'
 import { ChainCursor } from '../../../src/zone/image/chain-cursor.ts'
 import { copyCaptured } from '../../../src/zone/image/copy-captured.ts'
 import * as L from '../../../src/zone/image/layout.ts'
@@ -14,6 +13,7 @@ import { ZoneReader } from '../../../src/zone/image/reader.ts'
 import { restoreArena } from '../../../src/zone/image/restore.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
 import { runs } from '../../support/runs.ts'
+import { chainBlockSizes, chainNodes, chainOwners } from '../../support/zone-chains.ts'
 import { wire } from '../../support/zone-text.ts'
 
 const APEX = wire('example.')
@@ -103,18 +103,6 @@ const edit = fc.record({
   joins: fc.boolean(),
 })
 
-/** Sizes of the chain's blocks. */
-function blockSizesOf(reader: ZoneReader): number[] {
-  const name = new NameBuffer()
-  name.set(APEX, 0, APEX.length)
-  const { words } = reader
-  const cursor = new ChainCursor()
-  cursor.enter(words, reader.findChain(reader.matchZone(name, 0)))
-  return Array.from({ length: cursor.blocks }, (_, i) => {
-    return nodesOf(words, cursor.blockAt(words, i)).length
-  })
-}
-
 t.test('blocks split and join as names join and leave, also while the image is compacted', (t) => {
   let blocksMost = 0
   let compactions = 0
@@ -150,7 +138,7 @@ t.test('blocks split and join as names join and leave, also while the image is c
           ...SORTED.filter((i) => present.has(i)).map((i) => `n${i}.example.`),
         ]
         assert.deepEqual(ownersOf(reader, version), want)
-        const sizes = blockSizesOf(reader)
+        const sizes = chainBlockSizes(reader, APEX)
         blocksMost = Math.max(blocksMost, sizes.length)
         assert.ok(sizes.every((size) => size <= L.CHAIN_BLOCK_MAX))
         assert.ok(sizes.length === 1 || sizes.every((size) => size >= L.CHAIN_BLOCK_MIN))
@@ -174,3 +162,61 @@ t.test('blocks split and join as names join and leave, also while the image is c
   t.ok(compactions > 4, `${compactions} compactions`)
   t.end()
 })
+
+const NSEC = { type: RRType.NSEC, ttlSeconds: 1, rdata: RDATA }
+
+/** An image whose chain has the apex and some names. */
+function imageOf(names: readonly Uint8Array[]): ZoneImage {
+  const image = new ZoneImage()
+  const zone = image.addZone(APEX)
+  for (const name of [APEX, ...names]) image.putRRset(zone, name, NSEC)
+  runWhole(image.updateChain(zone))
+  image.publish()
+  return image
+}
+
+t.test('a chain ends with its last owner, and begins again', async (t) => {
+  const all = [APEX, ...NAMES]
+  const image = imageOf(NAMES)
+  const zone = image.findZone(APEX)!
+  const reader = image.reader()
+  for (const compacts of [false, true]) {
+    for (const name of all) image.removeRRset(zone, name, RRType.NSEC)
+    runWhole(image.updateChain(zone, all))
+    image.publish()
+    if (compacts) image.compact()
+    t.equal(reader.findChain(reader.matchZone(apexName(), 0)) === 0, false, 'of the version before')
+    reader.refresh()
+    t.equal(reader.findChain(reader.matchZone(apexName(), 0)), 0)
+    t.equal(image.stats.names, 1)
+    image.putRRset(zone, APEX, NSEC)
+    runWhole(image.updateChain(zone, [APEX]))
+    image.publish()
+    reader.refresh()
+    t.same(chainOwners(reader, APEX), ['.'])
+    for (const name of NAMES) image.putRRset(zone, name, NSEC)
+    runWhole(image.updateChain(zone, NAMES))
+    image.publish()
+    reader.refresh()
+    t.equal(chainNodes(reader, APEX).length, all.length)
+  }
+})
+
+t.test('a copy keeps owners that are gone, until the chain is updated', async (t) => {
+  const names = ['a.example.', 'b.example.', 'c.example.'].map(wire)
+  const image = imageOf(names)
+  const zone = image.findZone(APEX)!
+  image.removeRRset(zone, names[1]!, RRType.NSEC)
+  image.publish()
+  image.compact()
+  t.same(chainOwners(image.reader(), APEX), ['.', 'a.', 'b.', 'c.'])
+  runWhole(image.updateChain(zone, [names[1]!]))
+  image.publish()
+  t.same(chainOwners(image.reader(), APEX), ['.', 'a.', 'c.'])
+})
+
+function apexName(): NameBuffer {
+  const name = new NameBuffer()
+  name.set(APEX, 0, APEX.length)
+  return name
+}
