@@ -5,10 +5,10 @@ const EPOCH_SECONDS = 1_767_225_600
 
 /**
  * Returns the serial of a signed version: that of its source plus the seconds since 2026. So it is after all serials
- * before, also after a restart, without a file that stores it: both parts only grow. With a longer step, a version that
- * is signed again after a quick restart would have the serial of the last one, but other signatures. `previous`: the
- * serial that was served last; undefined = not known. The result is after it (RFC 1982), and never 0, which some
- * secondaries misread.
+ * before, also after a restart without the snapshot, unless the clock or the serial of the source goes back. With a
+ * longer step, a version that is signed again after a quick restart would have the serial of the last one, but other
+ * signatures. `previous`: the serial that was served last; undefined = not known. The result is after it (RFC 1982),
+ * and never 0, which some secondaries misread.
  */
 export function signedSerial(
   source: number,

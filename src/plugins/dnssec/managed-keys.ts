@@ -1,4 +1,5 @@
 import { InputError, InputErrors } from '../../base/errors.ts'
+import type { ResourceLease } from '../../base/resource-registry.ts'
 import { lazyKey } from '../../base/shared-values.ts'
 import { EventLog } from '../../base/telemetry/event-log.ts'
 import { oneProblem, type ProblemGroup } from '../../base/telemetry/problems.ts'
@@ -24,6 +25,11 @@ import type { KeyWarning, ServedKeys } from './served-keys.ts'
 /** The zones whose keys may be in a place: those of all server blocks. */
 const ZONES_OF = lazyKey('zones of key stores', () => new Map<string, Uint8Array[]>())
 
+/** Who signs with the keys of a place: blocks, and during a reload those of both instances. */
+class KeyUsers {
+  readonly users = new Set<ManagedKeys>()
+}
+
 /** The keys of `keys`, which are made and rolled. */
 export class ManagedKeys implements ServedKeys {
   readonly #origin: ManagedOrigin
@@ -33,6 +39,7 @@ export class ManagedKeys implements ServedKeys {
   readonly #listeners = new Set<(zone: Uint8Array) => void>()
   #place: OpenKeyStore | undefined = undefined
   #manager: KeyManager | undefined = undefined
+  #users: ResourceLease<KeyUsers> | undefined = undefined
   #stopListening: () => void = () => {}
   #checked: readonly StoredKey[] = []
   /** Zones without keys at the start, for which another server makes them. */
@@ -71,6 +78,9 @@ export class ManagedKeys implements ServedKeys {
     const managed = (): Uint8Array[] => [...this.#managed.values()]
     const place = await openPlace(this.#origin, this.#options, managed, this.#c)
     this.#place = place
+    const key = placeKey(this.#origin)
+    this.#users = this.#c.resources.acquire(KeyUsers, key, () => new KeyUsers())
+    this.#users.item.users.add(this)
     const manager = await this.#openManager(zones, place)
     this.#manager = manager
     manager.subscribe((zone) => {
@@ -83,7 +93,8 @@ export class ManagedKeys implements ServedKeys {
     this.#waiting = this.#without(zones)
     if (this.#waiting.length === 0) return
     const { faults } = await place.store.load()
-    if (!place.mayWait(faults)) throw this.#absence()
+    const isLoss = this.#waiting.some((zone) => this.#isInUse(zone))
+    if (isLoss || !place.mayWait(faults)) throw this.#absence()
   }
 
   async #openManager(
@@ -98,12 +109,21 @@ export class ManagedKeys implements ServedKeys {
       resources.find(EventLog, '')?.add({ actor: { kind: 'key', name: zone }, zone, text })
     }
     const mayChange = (): boolean => leader === undefined || leader.mayChange
-    const parts = { clock, timers, log, metrics, onStep, mayChange }
+    const isInUse = (zone: Uint8Array): boolean => this.#isInUse(zone)
+    const parts = { clock, timers, log, metrics, onStep, mayChange, isInUse }
     return new KeyManager({ store, zones, policy, parents, ...parts })
+  }
+
+  /** True if another user of the place has keys of the zone. */
+  #isInUse(zone: Uint8Array): boolean {
+    const users = [...(this.#users?.item.users ?? [])]
+    return users.some((one) => one !== this && one.find(zone) !== undefined)
   }
 
   async stop(): Promise<void> {
     this.#stopListening()
+    this.#users?.item.users.delete(this)
+    this.#users?.release()
     this.#manager?.stop()
     await this.#place?.close()
   }

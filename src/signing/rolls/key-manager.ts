@@ -33,6 +33,8 @@ export interface KeyManagerOptions {
   readonly metrics: MetricsRegistry
   /** Asked before each change. False = another server changes the keys, and this one follows. Absent = always true. */
   readonly mayChange?: () => boolean
+  /** True if another instance in this process signs the zone with keys of the store. Absent = never. */
+  readonly isInUse?: (zone: Uint8Array) => boolean
   /** Called with each step of a roll, for events. */
   readonly onStep?: (zone: Uint8Array, text: string) => void
   /** Replaced by tests. */
@@ -147,7 +149,7 @@ export class KeyManager implements KeySource {
 
   #add(zone: Uint8Array): void {
     const { store, policy, parents, timers, log, mayChange = () => true } = this.#options
-    const { onStep = () => {}, ...rest } = this.#options
+    const { onStep = () => {}, isInUse = () => false, ...rest } = this.#options
     const rolls = new ZoneRolls({
       zone,
       store,
@@ -156,6 +158,7 @@ export class KeyManager implements KeySource {
       timers,
       log,
       mayChange,
+      isInUse: () => isInUse(zone),
       onStep,
       clock: this.#clock,
       server: this.#server,

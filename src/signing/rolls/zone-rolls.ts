@@ -34,6 +34,8 @@ export interface ZoneRollsParts {
   /** Identifies this server among those with the same keys. */
   readonly server: string
   readonly mayChange: () => boolean
+  /** Another instance signs the zone with keys that the store should have, as during a reload. */
+  readonly isInUse: () => boolean
   readonly askParentDs: (
     zone: Uint8Array,
     parents: readonly HostPort[],
@@ -200,7 +202,8 @@ export class ZoneRolls {
   /** @throws InputError if the state is invalid, or the store has lost it. */
   #scanStored(text: string | undefined): RollState | undefined {
     if (text !== undefined) return scanRollState(text)
-    if (this.#state === undefined) return undefined
+    const isEmpty = this.#stored.size === 0
+    if (this.#state === undefined && !(isEmpty && this.#parts.isInUse())) return undefined
     const fix = 'restore a backup of it, or restart all servers to begin with its keys or new ones'
     throw new InputError(undefined, `the key store has lost the state of the rolls; ${fix}`)
   }

@@ -1,4 +1,12 @@
-import { chmodSync, copyFileSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { InputError } from '../../../src/base/errors.ts'
@@ -231,6 +239,37 @@ t.test('keys of a directory', async (t) => {
     return second.problemText().includes('run chmod 600')
   }, 'the fault to be reported')
   t.strictSame(dnskeysOf(second), dnskeys, 'the key stays in use')
+})
+
+t.test('a reload does not replace keys that the directory has lost', async (t) => {
+  const directory = join(temporaryDirectory(t), 'keys')
+  const setUp = (): SetUp => {
+    const c = new SetUp(dnssec, `dnssec {\nkeys ${directory}\n}`)
+    t.teardown(() => c.stop())
+    return c
+  }
+  const running = setUp()
+  await running.start()
+  for (const what of ['emptied', 'gone']) {
+    rmSync(directory, { recursive: true })
+    if (what === 'emptied') mkdirSync(directory, { mode: 0o700 })
+    const reloaded = setUp()
+    await t.rejects(reloaded.start(), {
+      name: 'InputError',
+      position: { file: 'Corefile', line: 2 },
+      message:
+        /^no usable keys for example\.org\.: .* has lost the state of the rolls; restore a backup/,
+    })
+    await reloaded.stop()
+    const isThere = existsSync(directory) ? readdirSync(directory) : []
+    t.notOk(
+      isThere.some((name) => name.startsWith('K')),
+      `${what}: no key is made`,
+    )
+  }
+  await running.stop()
+  await setUp().start()
+  t.equal(readdirSync(directory).filter((name) => name.startsWith('K')).length, 2, 'a restart does')
 })
 
 t.test('a directory that cannot be made', async (t) => {
