@@ -31,6 +31,18 @@ export function decodeSteering(words: Uint32Array, offset: number): DecodedSteer
   }
 }
 
+/** True if an outcome of the valid steering at `words[offset]` has no records. Without such, no answer is empty. */
+export function hasEmptyOutcome(words: Uint32Array, offset: number): boolean {
+  for (let t = 0; t < words[offset + TIER_COUNT_WORD]!; t++) {
+    const tier = offset + words[offset + TIER_OFFSETS_WORD + t]!
+    for (let i = 0; i < (words[tier]! & OUTCOME_COUNT_MASK); i++) {
+      const outcome = offset + words[tier + 2 + i * 2]!
+      if ((words[outcome + 1]! & RDATA_COUNT_MASK) === 0) return true
+    }
+  }
+  return false
+}
+
 function decodeTier(words: Uint32Array, offset: number, tier: number): Tier {
   let sum = 0
   return Array.from({ length: words[tier]! & OUTCOME_COUNT_MASK }, (_, i): TierOutcome => {

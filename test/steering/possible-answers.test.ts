@@ -9,7 +9,7 @@ import {
   numberOfSelection,
   selections,
 } from '../../src/steering/answer-numbers.ts'
-import { decodeSteering } from '../../src/steering/decode.ts'
+import { decodeSteering, hasEmptyOutcome } from '../../src/steering/decode.ts'
 import { encodeSteering, NO_POLICY } from '../../src/steering/encode.ts'
 import {
   type PossibleAnswer,
@@ -75,6 +75,8 @@ t.test('the number of each choice is that of its answer, and every answer is cho
     const words = encode(set)
     if (!isEncodedSteering(words, 0, words.length, RDATA, [KEYS])) throw new Error('not valid')
     const possible = possibleAnswers(words)!
+    const hasEmpty = possible.answers.some((one) => one.rdataIndexes.length === 0)
+    if (hasEmptyOutcome(words, 0) !== hasEmpty) throw new Error('hasEmptyOutcome is wrong')
     const random = new Random(seed)
     for (const [number] of set.tiers.entries()) {
       const steerer = new GeoWeightSteerer(snapshotsOf(number), random, new Float64Array(10))

@@ -61,6 +61,7 @@ function canonicalRdata(type: number, rdata: Uint8Array): Uint8Array {
 
 /** Returns the rdata of an RRset in canonical form and order, each once (RFC 4034 section 6.3). */
 export function canonicalSet(type: number, rdata: readonly Uint8Array[]): Uint8Array[] {
+  if (rdata.length === 1) return [canonicalRdata(type, rdata[0]!)]
   const sorted = rdata.map((one) => canonicalRdata(type, one)).sort(Buffer.compare)
   return sorted.filter((one, i) => i === 0 || Buffer.compare(one, sorted[i - 1]!) !== 0)
 }

@@ -73,11 +73,12 @@ class NameDraft {
     const { answers, isNumbered, default: usual } = answersOf(set)
     const signers = this.#source.signersOf(set.type, this.#key === '')
     const find = this.#old.finder(set, this.#source.buffer)
-    const known = new Map<string, number>()
+    const known = new Map<string | undefined, number>()
     const places = answers.map((answer, i) => {
       if (answer.rdata.length === 0) return proofBy(proof)
-      const content = isNumbered ? contentKey(set.type, answer) : ''
-      const place = known.get(content) ?? this.#sign(set.type, answer, find(answer, i), signers)
+      const content = isNumbered ? contentKey(set.type, answer) : undefined
+      const place =
+        known.get(content) ?? this.#sign(set.type, answer, find(answer, i, content), signers)
       known.set(content, place)
       return place
     })

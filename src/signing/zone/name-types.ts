@@ -1,4 +1,5 @@
 import { RRType } from '../../dns/iana/types.ts'
+import { hasEmptyOutcome } from '../../steering/decode.ts'
 import {
   FLAG_APEX,
   FLAG_CHILDREN,
@@ -82,7 +83,7 @@ export function typeLists(sets: readonly ImageSet[]): { types: number[]; missing
   const types: number[] = []
   const missing = [0]
   for (const set of sets) {
-    if (set.steering === undefined) {
+    if (set.steering === undefined || !hasEmptyOutcome(set.steering, 0)) {
       types.push(set.type)
       continue
     }

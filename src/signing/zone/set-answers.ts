@@ -75,6 +75,10 @@ function isSingleton(type: number): boolean {
 
 /** Returns a key that two answers of one name and type share if and only if they can share a signature. */
 export function contentKey(type: number, { ttlSeconds, rdata }: SetAnswer): string {
-  const parts = canonicalSet(type, rdata).map((one) => Buffer.from(one).toString('latin1'))
-  return `${ttlSeconds}:${parts.map((part) => `${part.length}:${part}`).join('')}`
+  let key = `${ttlSeconds}:`
+  for (const one of canonicalSet(type, rdata)) {
+    // A copy: Buffer need not convert shared memory to text.
+    key += `${one.length}:${Buffer.from(one).toString('latin1')}`
+  }
+  return key
 }

@@ -20,6 +20,9 @@ import type { ImageSet, ZoneView } from './zone-view.ts'
 /** A signature that is not due is still reused if more of its refresh time is left than this share. */
 const LENIENT_SHARE = 0.5
 
+/** Returns the signatures of answer `i`. `key`: its content key; missing = it is made if it is needed. */
+type FindSignatures = (answer: SetAnswer, i: number, key?: string) => Uint8Array[]
+
 /** The signatures that a name has in the published version. */
 export class OldName {
   readonly #view: ZoneView | undefined
@@ -37,14 +40,14 @@ export class OldName {
   }
 
   /** Returns how to find the signatures of the answers of an RRset that is now as `set`. */
-  finder(set: SetData, buffer: SharedArrayBuffer): (answer: SetAnswer, i: number) => Uint8Array[] {
+  finder(set: SetData, buffer: SharedArrayBuffer): FindSignatures {
     const old = this.#view?.set(this.#body, set.type)
     if (old === undefined || this.#rrsigs.length === 0) return () => []
     const block = this.#directory?.find(({ type }) => type === set.type)
     const isSame = set.place === old.place && this.#view?.buffer === buffer
     if (isSame) return (_, i) => this.#signaturesOf(set.type, block, i)
     const byContent = this.#byContent(old, block)
-    return (answer) => byContent.get(contentKey(set.type, answer)) ?? []
+    return (answer, _, key = contentKey(set.type, answer)) => byContent.get(key) ?? []
   }
 
   #byContent(old: ImageSet, block: SignedType | undefined): Map<string, Uint8Array[]> {

@@ -221,7 +221,7 @@ export class SigningRound {
     const work = this.#planWhole(view, ttlSeconds)
     if (!hasMoreNodes(view, FEW_NAMES)) return this.#process(runWhole(work))
     return (async () => {
-      await this.#processInChunks(await runInSlices(work, clock))
+      await this.#processInChunks(await runInSlices(work, clock), [])
     })()
   }
 
@@ -253,8 +253,8 @@ export class SigningRound {
   }
 
   #process(plan: DenialPlan): Promise<void> | undefined {
-    const names = this.#planFew(plan)
-    if (names === undefined) return this.#processInChunks(plan)
+    const { names, areAll } = this.#planFew(plan)
+    if (!areAll) return this.#processInChunks(plan, names)
     for (const name of names) {
       const made = name.missing.map(({ set, key, times }) =>
         signSet(set, key, this.#parts.apex, times),
@@ -265,12 +265,13 @@ export class SigningRound {
     return undefined
   }
 
-  async #processInChunks(plan: DenialPlan): Promise<void> {
+  /** `first`: the first names, which are planned already. */
+  async #processInChunks(plan: DenialPlan, first: readonly NamePlan[]): Promise<void> {
     const { apex, clock, make } = this.#parts
     const slices = new Slices(clock)
     const inWork: Promise<void>[] = []
     for (let from = 0; from < plan.keys.length; ) {
-      const names = this.#planChunk(plan, from, slices)
+      const names = from < first.length ? first : this.#planChunk(plan, from, slices)
       from += names.length
       const missing = names.flatMap((name) => name.missing)
       const signatures = missing.length === 0 ? Promise.resolve([]) : make(apex, missing)
@@ -282,11 +283,11 @@ export class SigningRound {
     await runInSlices(this.#updateChain(), clock)
   }
 
-  /** Returns the plans of all names; undefined = they are too much for one step. */
-  #planFew(plan: DenialPlan): NamePlan[] | undefined {
-    if (plan.keys.length > FEW_NAMES) return undefined
-    const view = this.#view()
+  /** Returns the plans of all names, or of the first ones if all are too much for one step. */
+  #planFew(plan: DenialPlan): { names: readonly NamePlan[]; areAll: boolean } {
     const names: NamePlan[] = []
+    if (plan.keys.length > FEW_NAMES) return { names, areAll: false }
+    const view = this.#view()
     let answers = 0
     let weight = 0
     for (const key of plan.keys) {
@@ -294,9 +295,9 @@ export class SigningRound {
       names.push(name)
       for (const type of name.types) answers += type.answers.length
       weight += weightOf(name.missing)
-      if (answers > FEW_ANSWERS || weight > FEW_SIGNATURES) return undefined
+      if (answers > FEW_ANSWERS || weight > FEW_SIGNATURES) return { names, areAll: false }
     }
-    return names
+    return { names, areAll: true }
   }
 
   /** Returns the plans of names from index `from` on: at least one, and as many as the slice has time for. */
