@@ -209,16 +209,19 @@ export class ArenaCopy {
     for (let i = 0; i < cursor.blocks; i++) {
       const block = cursor.blockAt(words, i)
       if (this.#chainBlocks.has(block)) continue
-      this.#chainBlocks.set(block, this.#copyChainBlock(zone, block))
-      yield
+      const copy = yield* this.#copyChainBlock(zone, block)
+      this.#chainBlocks.set(block, copy)
     }
   }
 
-  #copyChainBlock(zone: ZoneEntry, block: number): number {
-    // A node was not copied if it was added since, or if its name has ceased to exist.
-    const nodes = nodesOf(this.#from.words, block).map(
-      (node) => this.#find(zone, node) || this.#copyNode(zone, node),
-    )
+  *#copyChainBlock(zone: ZoneEntry, block: number): Generator<void, number> {
+    const nodes: number[] = []
+    for (const node of nodesOf(this.#from.words, block)) {
+      // It was not copied if it was added since, or if its name has ceased to exist.
+      nodes.push(this.#find(zone, node) || this.#copyNode(zone, node))
+      // Finding a node takes about as long as copying it.
+      yield
+    }
     const { arena } = this.#nodes
     const copy = arena.allocate(L.CHAIN_BLOCK_NODES + nodes.length)
     arena.words[copy + L.CHAIN_BLOCK_COUNT] = nodes.length

@@ -48,11 +48,6 @@ export interface ZoneImageStats {
   readonly arenaOctets: number
 }
 
-/** A step of a compaction copies more than so many words for each word of the publish, so that it ends. */
-const STEP_WORDS_PER_WORD = 4
-/** But no more than so many steps at once. */
-const STEPS_AT_ONCE = 4
-
 /** Larger arenas stay as they are: a copy takes time, and there are few. */
 const FIXED_OCTETS_MAX = 1024 * 1024
 
@@ -292,16 +287,10 @@ export class ZoneImage {
 
   #compactSome(publishedWords: number): void {
     const { garbageWords } = this.#nodes
-    const { tail } = this.#arena
-    const isWorthIt = garbageWords > this.#compactWords && garbageWords * 2 > tail
+    const isWorthIt = garbageWords > this.#compactWords && garbageWords * 2 > this.#arena.tail
     if (this.#compaction === undefined && !isWorthIt) return
-    const stepWords = this.#compactStepWords
-    const isSlow = this.#compaction !== undefined && tail > this.#compaction.startTail * 2
-    const words = isSlow
-      ? Number.POSITIVE_INFINITY
-      : clamp(publishedWords * STEP_WORDS_PER_WORD, stepWords, stepWords * STEPS_AT_ONCE)
     try {
-      this.#compactOn(words)
+      this.#compactOn((compaction) => compaction.step(publishedWords))
     } catch (error) {
       if (!(error instanceof InputError)) throw error
       // Memory is short. The image needs no compaction to continue.
@@ -309,11 +298,11 @@ export class ZoneImage {
     }
   }
 
-  /** Copies on, about `words` words. @throws InputError if memory is short; the compaction is then given up. */
-  #compactOn(words: number): void {
+  /** Continues the compaction, or begins one. @throws InputError if memory is short: it is then given up. */
+  #compactOn(run: (compaction: Compaction) => WrittenArena | undefined): void {
     try {
       this.#compaction ??= this.#beginCompaction()
-      const copy = this.#compaction.step(words)
+      const copy = run(this.#compaction)
       if (copy !== undefined) this.#swap(copy)
     } catch (error) {
       this.#compaction = undefined
@@ -329,6 +318,7 @@ export class ZoneImage {
       nodes: this.#nodes,
       zones: this.#zones,
       maxOctets: this.#maxOctets,
+      stepWords: this.#compactStepWords,
     })
   }
 
@@ -342,7 +332,7 @@ export class ZoneImage {
     assert(!this.#changed, 'all is published before compacting')
     assert(this.#replacement === undefined, 'nothing is being replaced')
     this.#compaction = undefined
-    this.#compactOn(Number.POSITIVE_INFINITY)
+    this.#compactOn((compaction) => compaction.finish())
   }
 
   #swap({ arena, nodes, zoneTable, zones }: WrittenArena): void {
@@ -485,10 +475,6 @@ function createArena(options: ZoneImageOptions, maxOctets: number): WrittenArena
   const arena = options.arena ?? new Arena(options.initialOctets ?? 65536, maxOctets)
   const nodes = NodeStore.create(arena, slotsFor(options.names ?? 0))
   return { arena, nodes, zoneTable: ZoneTable.create(arena, slotsFor(0)), zones: [] }
-}
-
-function clamp(value: number, min: number, max: number): number {
-  return Math.min(Math.max(value, min), max)
 }
 
 /** Key of a zone in a Map. */

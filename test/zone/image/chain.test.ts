@@ -166,8 +166,8 @@ t.test('blocks split and join as names join and leave, also while the image is c
 const NSEC = { type: RRType.NSEC, ttlSeconds: 1, rdata: RDATA }
 
 /** An image whose chain has the apex and some names. */
-function imageOf(names: readonly Uint8Array[]): ZoneImage {
-  const image = new ZoneImage()
+function imageOf(names: readonly Uint8Array[], sizes = {}): ZoneImage {
+  const image = new ZoneImage(sizes)
   const zone = image.addZone(APEX)
   for (const name of [APEX, ...names]) image.putRRset(zone, name, NSEC)
   runWhole(image.updateChain(zone))
@@ -213,6 +213,30 @@ t.test('a copy keeps owners that are gone, until the chain is updated', async (t
   runWhole(image.updateChain(zone, [names[1]!]))
   image.publish()
   t.same(chainOwners(image.reader(), APEX), ['.', 'a.', 'c.'])
+})
+
+t.test('a publish copies a bounded number of nodes of a chain, too', async (t) => {
+  const publishes = (names: readonly Uint8Array[]): number => {
+    const image = imageOf(names, { compactOctets: 4096, compactStepOctets: 4096 })
+    const zone = image.findZone(APEX)!
+    const put = (octet: number, octets: number) => {
+      const rdata = [new Uint8Array(octets).fill(octet)]
+      image.putRRset(zone, APEX, { type: 65280, ttlSeconds: 1, rdata })
+      image.publish()
+    }
+    let swaps = 0
+    image.onSwap(() => swaps++)
+    let count = 0
+    // Much garbage begins a compaction.
+    while (image.stats.garbageOctets * 2 <= image.stats.usedOctets) put(count++ & 0xff, 60_000)
+    for (count = 0; swaps === 0; count++) put(count & 0xff, 1)
+    return count
+  }
+  const few = publishes(NAMES.slice(0, 100))
+  const many = publishes(NAMES)
+  // Each node is copied, and found for the chain.
+  const nodesPerPublish = 4096 / 4 / 64
+  t.ok(many - few > (NAMES.length * 2 * 0.8) / nodesPerPublish, `${many} and ${few} publishes`)
 })
 
 function apexName(): NameBuffer {
