@@ -101,19 +101,19 @@ function offerVersions(followed: FollowedZones, versions: VersionSource): () => 
   const { zones } = followed
   const { image } = zones
   const offered = new Set<Uint8Array>()
+  let arena: SharedArrayBuffer | undefined
   const offer = (changed: readonly ClusterZone[]): void => {
-    for (const { apex, serial, changed: sets } of changed) {
-      const version = {
-        zone: apex,
-        serial,
-        buffer: image.handle.buffer,
-        imageVersion: image.version,
-      }
+    const { buffer } = image.handle
+    // After a compaction, nothing keeps the memory of the arena before.
+    const hasMoved = buffer !== arena
+    arena = buffer
+    for (const { apex, serial, changed: sets } of hasMoved ? zones.zones : changed) {
+      const version = { zone: apex, serial, buffer, imageVersion: image.version }
       versions.put(version, offered.has(apex) ? sets : undefined)
       offered.add(apex)
     }
   }
-  offer(zones.zones)
+  offer([])
   return followed.onPublish(offer)
 }
 

@@ -134,9 +134,11 @@ export class Histories {
     // The zone may have been removed meanwhile, and another one added.
     if (this.#isStopped || this.#histories.get(key) !== history) return
     const isNewer = isSerialAfter(version.serial, history.version.serial)
-    if (step !== undefined && isNewer) history.journal.push(step)
-    else history.journal.clear()
     const isSame = version.serial === history.version.serial
+    // The same content may have moved to other memory.
+    const hasMoved = isSame && step !== undefined && Buffer.compare(step.removed, step.added) === 0
+    if (step !== undefined && isNewer) history.journal.push(step)
+    else if (!hasMoved) history.journal.clear()
     history.version = version
     if (!isSame) this.#onVersion(version)
   }

@@ -39,6 +39,12 @@ export class Commits {
     })
   }
 
+  /** Continues a compaction of the image. Call it now and then while no change is applied and no commit waits. */
+  compactIdle(): void {
+    const { image, versions } = this.#parts
+    if (image.compactIdle()) versions.offer(this.#zones)
+  }
+
   /**
    * Sets new serials where content changed and signs it, then publishes once for all zones. It publishes at once and
    * returns undefined, unless many signatures are made, or the content has geo codes that the GEO classes do not know

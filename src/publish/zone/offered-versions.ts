@@ -24,6 +24,9 @@ export class OfferedVersions {
   /** RRsets changed since; undefined = too many, or not known. */
   readonly #noted = new Map<ZoneId, SetKey[] | undefined>()
 
+  /** The arena of the versions offered last. */
+  #buffer: SharedArrayBuffer | undefined
+
   constructor(image: ZoneImage, versions: ZoneVersions, source: VersionSource) {
     this.#image = image
     this.#versions = versions
@@ -44,13 +47,20 @@ export class OfferedVersions {
     for (const zone of this.#serials.keys()) this.#noted.set(zone, undefined)
   }
 
-  /** Offers the zones whose serial is new. Call it after each publish. */
+  /**
+   * Offers the zones whose serial is new, and after a compaction all: nothing keeps the memory of the arena before.
+   * Call it after each publish.
+   */
   offer(zones: readonly OfferedZone[]): void {
     const { buffer } = this.#image.handle
+    const hasMoved = buffer !== this.#buffer
+    this.#buffer = buffer
     for (const { id, apex, serial } of zones) {
-      if (id === undefined || serial === 0 || this.#serials.get(id) === serial) continue
-      const changed = this.#noted.has(id) ? this.#noted.get(id) : []
-      this.#noted.delete(id)
+      if (id === undefined || serial === 0) continue
+      const isNew = this.#serials.get(id) !== serial
+      if (!isNew && !hasMoved) continue
+      const changed = isNew && this.#noted.has(id) ? this.#noted.get(id) : []
+      if (isNew) this.#noted.delete(id)
       this.#serials.set(id, serial)
       const imageVersion = this.#image.version
       this.#source.put({ zone: apex, serial, buffer, imageVersion }, changed)

@@ -156,6 +156,8 @@ export class PublishedZones {
   #recheck(): void {
     this.#recheckConflicts()
     if (this.#commits.isDue) this.#commitDue()
+    else if (this.#waiting === undefined && this.#changedMs === undefined)
+      this.#commits.compactIdle()
     this.#logFaults()
   }
 

@@ -285,6 +285,18 @@ export class ZoneImage {
     return this.#version
   }
 
+  /**
+   * Continues a compaction; returns true at its end. Call it now and then while nothing changes: until then, the image
+   * has two arenas.
+   */
+  compactIdle(): boolean {
+    const canCompact = !this.#changed && this.#replacement === undefined
+    if (this.#compaction === undefined || !canCompact) return false
+    const { buffer } = this.handle
+    this.#compactSome(0)
+    return this.handle.buffer !== buffer
+  }
+
   #compactSome(publishedWords: number): void {
     const { garbageWords } = this.#nodes
     const isWorthIt = garbageWords > this.#compactWords && garbageWords * 2 > this.#arena.tail

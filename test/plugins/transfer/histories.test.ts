@@ -51,3 +51,23 @@ t.test('a failure costs the differences up to it, and nothing else', async (t) =
   await put(4)
   t.equal(histories.since(zone, 3)?.steps?.length, 1)
 })
+
+t.test('a version that moves to other memory keeps its differences', async (t) => {
+  const versions = new ZoneVersions()
+  const serials: number[] = []
+  const onVersion = ({ serial }: ZoneVersion): void => void serials.push(serial)
+  const { log } = recordLog()
+  const histories = new Histories(versions, new FakeClock(), () => true, onVersion, log)
+  const source = versions.source()
+  source.put(version(1))
+  source.put(version(2))
+  await until(() => serials.includes(2), 'version 2')
+  const moved = version(2)
+  source.put(moved, [])
+  await until(() => histories.since(zone, 1)?.version === moved, 'the version that moved')
+  t.equal(histories.since(zone, 1)?.steps?.length, 1)
+  t.same(serials, [1, 2], 'secondaries are not notified')
+  source.put(version(3))
+  await until(() => serials.includes(3), 'version 3')
+  t.equal(histories.since(zone, 1)?.steps?.length, 2)
+})

@@ -65,7 +65,7 @@ const COUNT = 2000
 const aliasName = (i: number): string => `c${i}.z.example.`
 
 /** One record with many CNAMEs to a.z.example. */
-function aliases(): StoredRecord {
+function aliases(count = COUNT): StoredRecord {
   const shared = { type: RRType.CNAME, ttlSeconds: 60, setIdentifier: '', weight: undefined }
   const packed = packRecord({
     namespace: 'default',
@@ -75,7 +75,7 @@ function aliases(): StoredRecord {
     isAggregate: false,
     isWildcardHost: false,
     createdSeconds: 0,
-    endpoints: Array.from({ length: COUNT }, (_, i) => {
+    endpoints: Array.from({ length: count }, (_, i) => {
       const steering = { codes: [], isDefault: false, rdata: [wire('a.z.example.')] }
       return { ...shared, ...steering, owner: wire(aliasName(i)) }
     }),
@@ -88,6 +88,7 @@ async function stage(
   health: HealthView = new TestHealth(),
   timers: Timers = systemTimers,
   settings?: PublishOptions['settings'],
+  image = new ZoneImage(),
 ) {
   const pending: (() => void)[] = []
   const lines: string[] = []
@@ -100,7 +101,6 @@ async function stage(
     },
     onChange: () => () => {},
   }
-  const image = new ZoneImage()
   const table = new SteeringTable({ locator, random: new Random(1), onError: t.fail })
   const answerer = new ZoneAnswerer(image.reader(), table.steerer())
   const options = {
@@ -181,7 +181,7 @@ async function stage(
     const { transitions = [] } = history.find(owner, `${RRType.A} default/a ${id}`) ?? {}
     return transitions.map(({ state }) => state)
   }
-  return { put, ask, build, claims, pending, lines, statesOf, zones, log }
+  return { put, ask, build, claims, pending, lines, statesOf, zones, log, offered }
 }
 
 t.test('a change that comes while classes are built waits for its own classes', async (t) => {
@@ -308,4 +308,21 @@ t.test('of the conflicts of one batch the first are logged, however long it last
   t.equal(conflicts.length, 20)
   t.equal(lines.filter((line) => line.includes('and more conflicts')).length, 1)
   health.isChanging = false
+})
+
+t.test('a compaction ends although nothing changes any more', async (t) => {
+  const timers = new FakeTimers()
+  const image = new ZoneImage({ compactOctets: 16_384, compactStepOctets: 4096 })
+  const { put, offered } = await stage(undefined, timers, undefined, image)
+  const zone = wire('z.example.')
+  const { buffer } = image.handle
+  put(aliases())
+  await until(() => image.isPublished && image.stats.names > COUNT, 'the names')
+  // The removal leaves garbage.
+  put(aliases(1))
+  await until(() => image.isPublished && image.stats.names < COUNT, 'the removal')
+  t.equal(image.handle.buffer, buffer, 'it has begun')
+  for (let i = 0; i < 400 && image.handle.buffer === buffer; i++) await timers.advance(1000)
+  t.not(image.handle.buffer, buffer)
+  t.equal(offered.find(zone)?.buffer, image.handle.buffer, 'nothing keeps the arena before')
 })

@@ -62,7 +62,10 @@ const edit = fc.oneof(
       apex: fc.constantFrom(...APEXES),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('compact', 'remember', 'restart') }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constantFrom('compact', 'idle', 'remember', 'restart') }),
+  },
 )
 type Edit = typeof edit extends fc.Arbitrary<infer E> ? E : never
 
@@ -199,6 +202,7 @@ t.test(
           else if ('apex' in edit) editZone(image, model, edit)
           image.publish()
           if (edit.do === 'compact') image.compact()
+          if (edit.do === 'idle') image.compactIdle()
           if (edit.do === 'restart') {
             checkKept()
             kept.length = 0
