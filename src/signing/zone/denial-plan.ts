@@ -107,3 +107,21 @@ export function* sortKeys(keys: readonly string[]): Generator<void, string[]> {
   yield* sortInSlices(order, (a, b) => compareKeys(keys[a]!, keys[b]!))
   return Array.from(order, (index) => keys[index]!)
 }
+
+/** Keys between two pauses. */
+const SLICE_KEYS = 4096
+
+/** Merges sorted keys with pauses; each is in the result once. */
+export function* mergeKeys(
+  some: readonly string[],
+  others: readonly string[],
+): Generator<void, string[]> {
+  const merged: string[] = []
+  for (let i = 0, k = 0; i < some.length || k < others.length; ) {
+    const isNext = k === others.length || (i < some.length && some[i]! <= others[k]!)
+    const key = isNext ? some[i++]! : others[k++]!
+    if (key !== merged.at(-1)) merged.push(key)
+    if ((i + k) % SLICE_KEYS === 0) yield
+  }
+  return merged
+}

@@ -2,7 +2,7 @@ import { composeNsec3, composeNsec3Param } from '../../dns/dnssec/denial-rdata.t
 import { Nsec3Hasher } from '../../dns/dnssec/nsec3.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { keyOwner, ownerKey, parentKey, placeAfter } from './canonical-key.ts'
-import { type DenialPlan, EditedChain, sortedKeys, sortKeys } from './denial-plan.ts'
+import { type DenialPlan, EditedChain, mergeKeys, sortedKeys, sortKeys } from './denial-plan.ts'
 import { kindOf, type OwnerKind, typeLists } from './name-types.ts'
 import type { SetData } from './set-answers.ts'
 import type { ZoneView } from './zone-view.ts'
@@ -90,7 +90,7 @@ export function* planAllNsec3(
   const owners = yield* sortKeys([...nameOf.keys()])
   return {
     type: RRType.NSEC3,
-    keys: yield* sortKeys([...new Set([...keys, ...owners])]),
+    keys: yield* mergeKeys(keys, owners),
     denialOf: (view, key) => {
       const name = nameOf.get(key)
       if (name === undefined) return undefined
