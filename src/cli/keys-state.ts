@@ -1,7 +1,7 @@
 import { equalNames } from '../dns/name/name.ts'
 import type { KeyStore, StoredKey } from '../signing/keys/key-store.ts'
 import type { ZoneRollsState } from '../signing/rolls/describe-key.ts'
-import { nextStep } from '../signing/rolls/next-step.ts'
+import { nextStep, waitForCaches } from '../signing/rolls/next-step.ts'
 import { DEFAULT_POLICY } from '../signing/rolls/policy.ts'
 import { printRequest, scanRollState } from '../signing/rolls/roll-state.ts'
 
@@ -26,6 +26,6 @@ export async function readZoneState(
   const policy = { ...DEFAULT_POLICY, ...state.configured, lifetimeSeconds }
   const usable = keys.filter((key) => equalNames(key.zone, zone) && key.privateKey !== undefined)
   const done = { state, steps: [], create: [], retire: [] }
-  const next = nextStep({ usable, policy, nowSeconds }, done)
+  const next = nextStep({ usable, policy, nowSeconds }, done) ?? waitForCaches(state, nowSeconds)
   return { rolls: state, next, nowSeconds, requests: state.requests.map(printRequest) }
 }

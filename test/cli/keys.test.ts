@@ -377,6 +377,10 @@ t.test('the states of keys in a roll', async (t) => {
   })
   t.strictSame(await states(), ['retiring', 'ready', 'active', 'unused'])
   t.equal((await keys(folder, 'ds', ZONE, ...place)).printed.length, 2, 'both DS')
+  const seen = { ...settled([ksk.id], SECONDS), older: [{ ...older[0]!, keys: [] }] }
+  storeState(folder, used, { ds: seen })
+  const [, row = ''] = (await keys(folder, 'list', ZONE, ...place)).printed
+  t.ok(row.endsWith(`  ${time}Z  wait until no cache has older answers for DS`), row)
   storeState(folder, used, { ds: settled([], SECONDS) })
   t.match((await keys(folder, 'ds', ZONE, ...place)).errors, [
     /should have no DS of example\.org\. now/,

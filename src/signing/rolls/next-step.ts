@@ -1,6 +1,6 @@
 import { keyName } from './key-text.ts'
 import { dueSeconds, type PlanInput, plan, type RollPlan } from './plan.ts'
-import { TIMELINES } from './roll-state.ts'
+import { type OldVersion, TIMELINES } from './roll-state.ts'
 
 /** What happens next. */
 export interface NextStep {
@@ -9,6 +9,8 @@ export interface NextStep {
   readonly text: string
 }
 
+/** What caches may still have of each. */
+const OLDER = { dnskey: 'answers for DNSKEY', signers: 'signatures', ds: 'answers for DS' } as const
 /** Longest time that can be written as a date. */
 const SECONDS_MAX = 8e12
 
@@ -47,4 +49,17 @@ function waiting({ dnskey, signers, ds, keys }: RollPlan['state']): NextStep | u
   const text =
     wanted.length === 0 ? 'no DS' : `the DS of ${wanted.map(keyName).join(' and ')} alone`
   return { atSeconds: undefined, text: `wait until the parent has ${text}` }
+}
+
+/** The wait until caches have dropped all that was served before, also if no step follows; undefined = they have. */
+export function waitForCaches(state: RollPlan['state'], nowSeconds: number): NextStep | undefined {
+  const isLive = ({ untilSeconds }: OldVersion): boolean =>
+    untilSeconds > nowSeconds && untilSeconds < SECONDS_MAX
+  const names = TIMELINES.filter((name) => state[name].older.some(isLive))
+  if (names.length === 0) return undefined
+  const older = names.flatMap((name) => state[name].older.filter(isLive))
+  return {
+    atSeconds: Math.max(...older.map(({ untilSeconds }) => untilSeconds)),
+    text: `wait until no cache has older ${names.map((name) => OLDER[name]).join(' or ')}`,
+  }
 }

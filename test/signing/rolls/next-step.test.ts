@@ -1,5 +1,6 @@
 import t from 'tap'
-import { type NextStep, nextStep } from '../../../src/signing/rolls/next-step.ts'
+import { type NextStep, nextStep, waitForCaches } from '../../../src/signing/rolls/next-step.ts'
+import type { TimelineName } from '../../../src/signing/rolls/roll-state.ts'
 import { RollWorld, timelineOf } from './roll-world.ts'
 
 const DAY = 86_400
@@ -34,4 +35,30 @@ t.test('a wait for the parent comes before the end of a lifetime', async (t) => 
   const forever = new RollWorld({ lifetimeSeconds: { ...lifetimeSeconds, zsk: Infinity } })
   timelineOf(forever, 100)
   t.equal(nextOf(forever), undefined, 'nothing is due, ever')
+})
+
+t.test('a wait for caches that no step follows', async (t) => {
+  const world = new RollWorld()
+  timelineOf(world, 100)
+  const { state } = world
+  const now = 1000
+  for (const [ends, atSeconds, text] of [
+    [{}, undefined, undefined],
+    [{ ds: now }, undefined, undefined],
+    [{ ds: Infinity }, undefined, undefined],
+    [{ ds: now + 1 }, now + 1, 'wait until no cache has older answers for DS'],
+    [{ ds: Infinity, signers: now + 1 }, now + 1, 'wait until no cache has older signatures'],
+    [
+      { dnskey: now + 1, ds: now + 2 },
+      now + 2,
+      'wait until no cache has older answers for DNSKEY or answers for DS',
+    ],
+  ] as const) {
+    const timelines = Object.entries(ends).map(([name, untilSeconds]) => {
+      const older = [{ keys: [], sinceSeconds: 0, untilSeconds }]
+      return [name, { ...state[name as TimelineName], older }]
+    })
+    const found = waitForCaches({ ...state, ...Object.fromEntries(timelines) }, now)
+    t.strictSame(found, text === undefined ? undefined : { atSeconds, text })
+  }
 })
