@@ -26,15 +26,27 @@ interface WantedDs {
   readonly isAtParent: boolean | undefined
 }
 
+interface DsKeys {
+  /** All keys of the zone. */
+  readonly keys: readonly StoredKey[]
+  /** Whether the parent should have the DS of a key now. */
+  readonly isWanted: (key: StoredKey) => boolean
+  /** The server wants no DS now. */
+  readonly hasNoDs: boolean
+}
+
 /** `keys ds`: prints the DS of a zone, and compares it with that of the parent. @throws InputError. */
 export async function printDs(
-  keys: readonly StoredKey[],
+  { keys, isWanted, hasNoDs }: DsKeys,
   { zone: apex, digest, parent, format }: KeysArgs,
   output: Output,
 ): Promise<number> {
   const zone = apex!
-  const signers = keys.filter(({ flags }) => isKeySigning(flags))
-  if (signers.length === 0) {
+  const early = `the parent should have no DS of ${printName(zone)} now; sextant keys list shows the next step`
+  if (hasNoDs && parent === undefined) throw new InputError(undefined, early)
+  const all = keys.filter(({ flags }) => isKeySigning(flags))
+  const signers = hasNoDs ? [] : all.filter(isWanted)
+  if (signers.length === 0 && !hasNoDs) {
     const fix = 'sextant keys generate makes one'
     throw new InputError(undefined, `${printName(zone)} has no CSK and no KSK; ${fix}`)
   }
@@ -46,16 +58,30 @@ export async function printDs(
   })
   const others = (found ?? [])
     .filter((ds) => !signers.some(({ dnskey }) => matchesDs(zone, dnskey, ds)))
-    .map((ds) => printRecord(zone, ds))
+    .map((ds) => {
+      const key = all.find(({ dnskey }) => matchesDs(zone, dnskey, ds))
+      return { record: printRecord(zone, ds), id: key?.id }
+    })
   const server = parent === undefined ? '' : printHostPort(parent)
   printData(output, format, {
-    data: () => ({ ds: wanted, ...(found === undefined ? {} : { parent: server, others }) }),
+    data: () => ({
+      ds: wanted,
+      ...(found === undefined
+        ? {}
+        : { parent: server, others: others.map(({ record }) => record) }),
+    }),
     table: () => [
+      ...(hasNoDs ? [`; ${early}`] : []),
+      ...(hasNoDs && others.length === 0 ? [`; ${server} has no DS`] : []),
       ...wanted.flatMap(({ record, isAtParent }) => [record, ...comment(server, isAtParent)]),
-      ...others.map((record) => `; ${server} also has a DS that no key matches: ${record}`),
+      ...others.map(({ record, id }) => `; ${server} also has a DS ${ofKey(id)}: ${record}`),
     ],
   })
   return 0
+}
+
+function ofKey(id: string | undefined): string {
+  return id === undefined ? 'that no key matches' : `of ${id}, which it should not have now`
 }
 
 function comment(server: string, isAtParent: boolean | undefined): string[] {

@@ -72,15 +72,12 @@ async function showDs({ args, store, output }: KeysTask): Promise<number> {
   const zone = args.zone!
   if (args.isPublished) return printText(await notePublishedDs(zone, store, nowSeconds()), output)
   const { rolls } = await readZoneState(zone, keys, { store, nowSeconds: nowSeconds() })
-  if (rolls?.ds.keys.length === 0) {
-    const message = `the parent should have no DS of ${printName(zone)} now`
-    throw new InputError(undefined, `${message}; sextant keys list shows the next step`)
-  }
   // The server decides which keys of its own have a DS; keys of other providers have one too.
-  const signers = keysOf(zone, keys).filter(({ id, privateKey }) => {
+  const isWanted = ({ id, privateKey }: StoredKey): boolean => {
     return rolls === undefined || privateKey === undefined || rolls.ds.keys.includes(id)
-  })
-  return printDs(signers, args, output)
+  }
+  const hasNoDs = rolls?.ds.keys.length === 0
+  return printDs({ keys: keysOf(zone, keys), isWanted, hasNoDs }, args, output)
 }
 
 async function generateKey(task: KeysTask): Promise<number> {

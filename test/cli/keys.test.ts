@@ -302,6 +302,43 @@ t.test('the DS, and what the parent has', async (t) => {
   t.match((await ds('-parent', address)).errors, [/sent no DS: its answer is REFUSED/])
 })
 
+t.test('the DS of the parent, also while it should have other ones', async (t) => {
+  const folder = temporaryDirectory(t)
+  for (const role of ['--ksk', '--ksk', '--zsk'])
+    await keys(folder, 'generate', ZONE, '-keys', folder, role)
+  const ds = (...more: string[]) => keys(folder, 'ds', ZONE, '-keys', folder, ...more)
+  const lines = (await ds()).printed as [string, string]
+  const [ksk, nextKsk, zsk] = (await listed(folder)) as [ListedRow, ListedRow, ListedRow]
+  let answer: readonly string[] = lines
+  const { address } = await ScriptedServer.open(t, () => answer.map(recordOf))
+  const used = [rollKey(ksk, 'ksk'), rollKey(zsk, 'zsk')]
+  const early = ({ id }: ListedRow, line: string): string =>
+    `; ${address} also has a DS of ${id}, which it should not have now: ${line}`
+
+  storeState(folder, used, { ds: settled([], SECONDS) })
+  t.match(await ds('-parent', address), {
+    code: 0,
+    printed: [
+      '; the parent should have no DS of example.org. now; sextant keys list shows the next step',
+      early(ksk, lines[0]),
+      early(nextKsk, lines[1]),
+    ],
+  })
+  const { printed } = await ds('-parent', address, '-o', 'json')
+  t.strictSame(JSON.parse(printed.join('')), { ds: [], parent: address, others: lines })
+
+  answer = [`other.${lines[0]}`]
+  t.match((await ds('-parent', address)).printed, [/should have no DS/, `; ${address} has no DS`])
+
+  answer = lines
+  storeState(folder, used)
+  t.strictSame((await ds('-parent', address)).printed, [
+    lines[0],
+    `; ${address} has a DS of this key`,
+    early(nextKsk, lines[1]),
+  ])
+})
+
 const SECONDS = Math.floor(Date.now() / 1000)
 const [HOUR, DAY] = [3600, 86_400]
 
