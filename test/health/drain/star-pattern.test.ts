@@ -14,17 +14,17 @@ t.test('matches as the regular expression of the same pattern', async () => {
 
 t.test('takes no more than linear time for a hostile pattern', async (t) => {
   const glob = new StarPattern(`${'a*'.repeat(5000)}b`)
-  const startMs = performance.now()
+  const start = process.cpuUsage()
   t.notOk(glob.matches('a'.repeat(100_000)))
-  t.ok(performance.now() - startMs < 1000)
+  t.ok(process.cpuUsage(start).user < 1_000_000)
 })
 
 t.test('takes no time for the stars of a pattern', async (t) => {
   const [long, empty] = [new StarPattern('*e*'.repeat(3000)), new StarPattern('*'.repeat(10_000))]
-  const startMs = performance.now()
+  const start = process.cpuUsage()
   for (let i = 0; i < 100_000; i++) {
     if (long.matches('host.k.example.com') || !empty.matches('host.k.example.com')) t.fail()
   }
-  t.ok(performance.now() - startMs < 1000)
+  t.ok(process.cpuUsage(start).user < 1_000_000)
   t.equal(long.longestPart, 'e')
 })
