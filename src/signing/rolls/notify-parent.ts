@@ -14,7 +14,7 @@ import {
   printName,
 } from '../../dns/name/name.ts'
 import { scanResolvConf } from '../../dns/resolv-conf.ts'
-import { printAddress } from '../../dns/text/address.ts'
+import { isWithin, printAddress, scanCidr } from '../../dns/text/address.ts'
 import type { AskServer } from './parent-ds.ts'
 
 const RESOLV_CONF = '/etc/resolv.conf'
@@ -28,6 +28,16 @@ const TRIES = 2
 /** A parent decides which hosts get a packet: not many. */
 const TARGETS_MAX = 4
 const ADDRESSES_MAX = 4
+/** It does not decide that this host gets one, or its link: loopback, link-local, multicast, and what embeds these. */
+const REFUSED = [
+  '0.0.0.0/8',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '224.0.0.0/3',
+  '::/32',
+  'fe80::/10',
+  'ff00::/8',
+].map((text) => scanCidr(text)!)
 
 interface NotifyParts {
   /** Resolvers, the first that answers counts. */
@@ -124,8 +134,9 @@ function readTargets(reply: Message | undefined): readonly Target[] {
 function isTarget({ type, rdata }: ResourceRecord): boolean {
   if (type !== RRType.DSYNC) return false
   const isForCds = ((rdata[0]! << 8) | rdata[1]!) === RRType.CDS
+  const hasPort = (rdata[3]! | rdata[4]!) !== 0
   // A target of the root means that the service does not exist (RFC 9859 section 2.2).
-  return isForCds && rdata[2] === SCHEME_NOTIFY && rdata.length > HEAD_OCTETS + 1
+  return isForCds && rdata[2] === SCHEME_NOTIFY && hasPort && rdata.length > HEAD_OCTETS + 1
 }
 
 async function findAddresses(host: Uint8Array, parts: NotifyParts): Promise<readonly string[]> {
@@ -136,7 +147,9 @@ async function findAddresses(host: Uint8Array, parts: NotifyParts): Promise<read
   return replies
     .flatMap((reply) => reply?.answer ?? [])
     .filter(({ type }) => type === RRType.A || type === RRType.AAAA)
-    .map(({ type, rdata }) => printAddress(rdata, type === RRType.A ? 1 : 2))
+    .map(({ type, rdata }) => ({ family: type === RRType.A ? (1 as const) : (2 as const), rdata }))
+    .filter(({ family, rdata }) => !REFUSED.some((network) => isWithin(network, rdata, family)))
+    .map(({ family, rdata }) => printAddress(rdata, family))
     .slice(0, ADDRESSES_MAX)
 }
 

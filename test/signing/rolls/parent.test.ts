@@ -1,9 +1,11 @@
+import { isIP } from 'node:net'
 import t from 'tap'
 import type { Answered, Asked } from '../../../src/client/ask.ts'
 import { Opcode, RRClass, RRType } from '../../../src/dns/iana/index.ts'
 import type { Message, ResourceRecord } from '../../../src/dns/message/message.ts'
 import { printName, scanName } from '../../../src/dns/name/name.ts'
 import { scanRdata } from '../../../src/dns/rdata/index.ts'
+import { scanAddress } from '../../../src/dns/text/address.ts'
 import { notifyParent } from '../../../src/signing/rolls/notify-parent.ts'
 import { askParentDs } from '../../../src/signing/rolls/parent-ds.ts'
 import { recordLog } from '../../support/recorded-log.ts'
@@ -69,15 +71,26 @@ t.test('what the servers of the parent have', async (t) => {
   t.equal(await askParentDs(ZONE, SERVERS, silent), '192.0.2.1:53: timed out')
 })
 
-const DSYNC_FIELDS = ['CDS', 'NOTIFY', '5359', 'cds.nic.jp.'].map((text) => ({
-  text,
-  quoted: false,
-}))
+interface Receiver {
+  readonly port: number
+  readonly addresses: readonly string[]
+}
+
+const RECEIVER: Receiver = { port: 5359, addresses: ['192.0.2.9'] }
+
+function dsyncRdata(port: number): Uint8Array {
+  const fields = ['CDS', 'NOTIFY', String(port), 'cds.nic.jp.']
+  const tokens = fields.map((text) => ({ text, quoted: false }))
+  const rdata = scanRdata(RRType.DSYNC, tokens, scanName('.')!)
+  if (!(rdata instanceof Uint8Array)) throw rdata
+  return rdata
+}
 
 /** Parent zones by the name of their DSYNC record. */
 async function notify(
   dsync: string,
   parent: string,
+  { port, addresses }: Receiver = RECEIVER,
 ): Promise<{ asked: string[]; lines: string[] }> {
   const asked: string[] = []
   const { log, lines } = recordLog()
@@ -91,12 +104,12 @@ async function notify(
     if (type === RRType.DSYNC) {
       asked.push(printName(name))
       if (printName(name) !== dsync) return replied(one, { rcode: 3, authority: [SOA(parent)] })
-      const rdata = scanRdata(RRType.DSYNC, DSYNC_FIELDS, scanName('.')!)
-      if (!(rdata instanceof Uint8Array)) throw rdata
-      return replied(one, { answer: [record(dsync, RRType.DSYNC, rdata)] })
+      return replied(one, { answer: [record(dsync, RRType.DSYNC, dsyncRdata(port))] })
     }
-    const answer =
-      type === RRType.A ? [record('cds.nic.jp.', RRType.A, Buffer.from([192, 0, 2, 9]))] : []
+    const family = type === RRType.A ? 4 : 6
+    const answer = addresses
+      .filter((address) => isIP(address) === family)
+      .map((address) => record('cds.nic.jp.', type, scanAddress(address)!.bytes))
     return replied(one, { answer })
   }
   await notifyParent(ZONE, log, { resolvers: [SERVERS[0]!], askServer })
@@ -128,6 +141,28 @@ t.test('NOTIFY(CDS) is sent to where the DSYNC record of the parent says', async
       dsync === ''
         ? []
         : ['[INFO] keys of city.ise.mie.jp.: NOTIFY(CDS) to cds.nic.jp. 192.0.2.9:5359: received'],
+    )
+  }
+})
+
+t.test('a parent cannot direct NOTIFY to this host, or to where no server can be', async (t) => {
+  const special = ['127.0.0.1', '0.0.0.0', '169.254.169.254', '224.0.0.251', '255.255.255.255']
+  const special6 = ['::', '::1', '::ffff:127.0.0.1', 'fe80::1', 'ff02::fb']
+  const table = [
+    { port: 53, addresses: [...special, ...special6], sent: [] },
+    { port: 0, addresses: ['192.0.2.9'], sent: [] },
+    {
+      port: 53,
+      addresses: ['127.0.0.1', '10.0.0.1', '::1', 'fd00::1'],
+      sent: ['NOTIFY city.ise.mie.jp. 59 fd00::1:53'],
+    },
+  ]
+  for (const { sent, ...receiver } of table) {
+    const { asked } = await notify('city._dsync.ise.mie.jp.', 'jp.', receiver)
+    t.strictSame(
+      asked.filter((one) => one.startsWith('NOTIFY')),
+      sent,
+      receiver.addresses.join(' '),
     )
   }
 })
