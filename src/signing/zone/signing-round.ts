@@ -270,14 +270,22 @@ export class SigningRound {
     const { apex, clock, make } = this.#parts
     const slices = new Slices(clock)
     const inWork: Promise<void>[] = []
-    for (let from = 0; from < plan.keys.length; ) {
-      const names = from < first.length ? first : this.#planChunk(plan, from, slices)
-      from += names.length
-      const missing = names.flatMap((name) => name.missing)
-      const signatures = missing.length === 0 ? Promise.resolve([]) : make(apex, missing)
-      inWork.push(signatures.then((made) => this.#putNames(plan.type, names, made)))
-      if (inWork.length >= CHUNKS_AT_ONCE) await inWork.shift()
-      if (slices.isOver) await slices.pause()
+    try {
+      for (let from = 0; from < plan.keys.length; ) {
+        const names = from < first.length ? first : this.#planChunk(plan, from, slices)
+        from += names.length
+        const missing = names.flatMap((name) => name.missing)
+        const signatures = missing.length === 0 ? Promise.resolve([]) : make(apex, missing)
+        const work = signatures.then((made) => this.#putNames(plan.type, names, made))
+        // It may reject before anything waits for it.
+        work.catch(() => {})
+        inWork.push(work)
+        if (inWork.length >= CHUNKS_AT_ONCE) await inWork.shift()
+        if (slices.isOver) await slices.pause()
+      }
+    } finally {
+      // After a failure, the others must not put anything later.
+      await Promise.allSettled(inWork)
     }
     await Promise.all(inWork)
     await runInSlices(this.#updateChain(), clock)

@@ -89,6 +89,8 @@ export class SigningStage {
   readonly changes: string[] = []
   /** Calls of the maker of many signatures. */
   batches = 0
+  /** Runs before each of them; may reject. */
+  beforeBatch: (batch: number) => Promise<void> = async () => {}
   serial = 0
   /** It signs before it raises the serial too. */
   signsTwice = false
@@ -101,7 +103,7 @@ export class SigningStage {
     this.image = image
     this.zone = image.findZone(APEX) ?? image.addZone(APEX)
     const make: SignatureMaker = async (apex, requests) => {
-      this.batches++
+      await this.beforeBatch(++this.batches)
       return unpackSignatures(signBatch(packRequests(apex, requests)))
     }
     this.signer = new ZoneSigner(

@@ -180,3 +180,26 @@ t.test('a name that is gone leaves the chain, also if all names are signed again
   await stage.publish()
   t.strictSame(chainOf(stage, RRType.NSEC), ownersOf(stage.contents(), RRType.NSEC))
 })
+
+t.test('after a failure, nothing is put and nothing rejects any more', async (t) => {
+  const rejected: unknown[] = []
+  const note = (error: unknown): void => void rejected.push(error)
+  process.on('unhandledRejection', note)
+  t.teardown(() => process.off('unhandledRejection', note))
+  for (const [name, failing] of Object.entries({ both: 2, first: 1 })) {
+    const stage = new SigningStage()
+    for (let i = 0; i < 600; i++) stage.put(`n${i}.example.`, RRType.A, A(1))
+    stage.beforeBatch = async (batch) => {
+      for (let turn = 0; turn < 4 * batch; turn++) await new Promise((next) => setImmediate(next))
+      if (batch <= failing) throw new Error('broken')
+    }
+    await t.rejects(stage.publish(), { message: 'broken' }, name)
+    const { length } = stage.changes
+    for (let turn = 0; turn < 12; turn++) await new Promise((next) => setImmediate(next))
+    t.equal(stage.changes.length, length, name)
+    t.strictSame(rejected, [], name)
+    stage.beforeBatch = async () => {}
+    await stage.publish()
+    t.ok(stage.contents().some(({ type }) => type === RRType.RRSIG))
+  }
+})
