@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { ask } from '../../src/client/ask.ts'
+import { type Asked, ask } from '../../src/client/ask.ts'
 import { Opcode, RRType } from '../../src/dns/iana/index.ts'
 import { HeaderFlag } from '../../src/dns/message/header.ts'
 import { parseMessage } from '../../src/dns/message/parse-message.ts'
@@ -21,6 +21,14 @@ const CHILDREN: readonly (readonly [zone: string, dsync: string])[] = [
   ['a.deep.example', 'a.deep._dsync.example.'],
   ['wild.example', '*._dsync.example.'],
 ]
+
+/** Stands for the receiver: NOTIFY to this host is refused. */
+const RECEIVER = '192.0.2.9'
+
+function askServer(asked: Asked): ReturnType<typeof ask> {
+  const { host, port } = asked.server
+  return ask({ ...asked, server: { host: host === RECEIVER ? '127.0.0.1' : host, port } })
+}
 
 for (const [zone, owner] of CHILDREN) {
   t.test(`${zone}, with ${owner}`, needs('named', 'dig'), async (t) => {
@@ -44,7 +52,7 @@ for (const [zone, owner] of CHILDREN) {
 @ SOA ns host 1 3600 600 86400 1
 @ NS ns
 ns A 127.0.0.1
-cds A 127.0.0.1
+cds A ${RECEIVER}
 child NS ns
 wild NS ns
 ${owner} TYPE66 \\# ${rdata.length} ${rdata.toString('hex')}
@@ -55,9 +63,9 @@ ${owner} TYPE66 \\# ${rdata.length} ${rdata.toString('hex')}
     })
     const { log, lines } = recordLog()
     const resolvers = [{ host: '127.0.0.1', port: named.port }]
-    await notifyParent(wire(`${zone}.`), log, { resolvers, askServer: ask })
+    await notifyParent(wire(`${zone}.`), log, { resolvers, askServer })
     t.strictSame(lines.length, 1, lines.join())
-    t.match(lines[0], `NOTIFY(CDS) to cds.example. 127.0.0.1:${port}: received`)
+    t.match(lines[0], `NOTIFY(CDS) to cds.example. ${RECEIVER}:${port}: received`)
     t.equal(received.length, 1)
     await digAt(port, ['+opcode=notify', '+norec', '+aaflag', '+noad', `${zone}.`, 'CDS'])
     await until(() => received.length === 2, 'the query of dig')
