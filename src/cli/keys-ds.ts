@@ -35,6 +35,11 @@ interface DsKeys {
   readonly hasNoDs: boolean
 }
 
+/** Says that no DS is wanted now. */
+export function printNoDs(zone: Uint8Array): string {
+  return `the parent should have no DS of ${printName(zone)} now; sextant keys list shows the next step`
+}
+
 /** `keys ds`: prints the DS of a zone, and compares it with that of the parent. @throws InputError. */
 export async function printDs(
   { keys, isWanted, hasNoDs }: DsKeys,
@@ -42,7 +47,7 @@ export async function printDs(
   output: Output,
 ): Promise<number> {
   const zone = apex!
-  const early = `the parent should have no DS of ${printName(zone)} now; sextant keys list shows the next step`
+  const early = printNoDs(zone)
   if (hasNoDs && parent === undefined) throw new InputError(undefined, early)
   const all = keys.filter(({ flags }) => isKeySigning(flags))
   const signers = hasNoDs ? [] : all.filter(isWanted)

@@ -11,6 +11,7 @@ import {
   scanRollState,
 } from '../signing/rolls/roll-state.ts'
 import type { KeysArgs } from './keys-args.ts'
+import { printNoDs } from './keys-ds.ts'
 
 /**
  * `keys roll`: stores a request in the state of the zone's rolls, which the server carries out. Returns it as a text.
@@ -51,6 +52,7 @@ export function notePublishedDs(
 ): Promise<string> {
   return request(zone, store, (state) => {
     const { ds, askedSeconds } = state
+    if (ds.isKnown && ds.keys.length === 0) fail(printNoDs(zone))
     if (!isAsked(state, nowSeconds)) {
       const end = askedSeconds === Infinity ? '' : ` until ${printTime(askedSeconds * 1000)}`
       fail(`the parent may still follow older CDS of ${printName(zone)}${end}; confirm after that`)
