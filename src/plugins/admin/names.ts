@@ -34,7 +34,10 @@ export class ServedNameLists {
       for (const key of records.holders.keys()) {
         yield
         if (!matches(key, wanted) || seen.has(key)) continue
-        const types = records.typesOf(key).map(printType)
+        const sets = [...records.setsOf([key])].flatMap(([, found]) => found)
+        const types = sets
+          .filter(({ endpoints }) => endpoints.length > 0)
+          .map(({ type }) => printType(type))
         if (types.length === 0) continue
         if (names.length === limit) {
           isComplete = false

@@ -1,3 +1,4 @@
+import type { EventActor } from '../../base/telemetry/event-log.ts'
 import type { PointSet } from '../../geo/classes/point-orders.ts'
 import type { EndpointDrain } from '../../health/drain/drain.ts'
 import type { ShiftState } from '../../health/shift/shift.ts'
@@ -99,6 +100,11 @@ export interface OwnerSet extends SetRules {
   readonly drainedCount: number
 }
 
+/** False: all endpoints are down, and the answer is NODATA. */
+export function isServed({ rdata }: Pick<OwnerSet, 'rdata'>): boolean {
+  return rdata.length > 0
+}
+
 export interface BuildOptions {
   readonly isApex: boolean
   /** The zone, lower-case wire form; undefined = the owner is in it. */
@@ -108,6 +114,14 @@ export interface BuildOptions {
   /** Settings for records without their own; undefined = the defaults. */
   readonly settings?: ZoneSettings | undefined
   readonly report?: BuildReport | undefined
+}
+
+/** An owner whose RRsets may change, and why. */
+export interface ChangedOwner {
+  /** `lowerNameKey` of the owner. */
+  readonly key: string
+  readonly owner: Uint8Array
+  readonly actor: EventActor
 }
 
 /** An endpoint of a set, also if it is out of service. */

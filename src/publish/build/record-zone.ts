@@ -17,21 +17,20 @@ import { EndpointTally } from './endpoint-tally.ts'
 import { OutSets } from './out-sets.ts'
 import { OwnerConflicts } from './owner-conflicts.ts'
 import { HOLDERS_MAX, OwnerHolders } from './owner-holders.ts'
-import { type BuildReport, type Contribution, DEFAULT_KEY, type OwnerSet } from './owner-set.ts'
+import {
+  type BuildReport,
+  type ChangedOwner,
+  type Contribution,
+  DEFAULT_KEY,
+  isServed,
+  type OwnerSet,
+} from './owner-set.ts'
 import { plan } from './plan.ts'
 import type { Conflict } from './record-conflicts.ts'
 import type { RecordZoneOptions } from './record-zone-options.ts'
 import { isPlain, ServedHealths } from './served-health.ts'
 
 type Decoded = Map<StoredRecord, DecodedRecord>
-
-/** An owner whose RRsets may change, and why. */
-interface ChangedOwner {
-  /** `lowerNameKey` of the owner. */
-  readonly key: string
-  readonly owner: Uint8Array
-  readonly actor: EventActor
-}
 
 /** Record key of endpoints that the Corefile has. */
 export const CONFIGURED_KEY = 'the Corefile'
@@ -145,10 +144,15 @@ export class RecordZone {
     return this.#holders
   }
 
-  /** Returns the types of the RRsets of a name, also of those whose endpoints are all out of service. */
-  typesOf(key: string): number[] {
-    const sets = this.explain(Uint8Array.from(Buffer.from(key, 'latin1')))
-    return sets.flatMap(({ type, endpoints }) => (endpoints.length > 0 ? [type] : []))
+  /** The RRsets of owners, also those without rdata. `only`: `nameKey` of each; undefined = of all. */
+  *setsOf(only?: Iterable<string>): Generator<readonly [key: string, sets: readonly OwnerSet[]]> {
+    // Most owners that follow each other are of the same records.
+    const decoded: Decoded = new Map()
+    for (const key of only ?? new Set([...this.#ownKeys, ...this.#holders.keys()])) {
+      if (decoded.size > DECODED_MAX) decoded.clear()
+      const owner = Uint8Array.from(Buffer.from(key, 'latin1'))
+      yield [key, this.#sets(key, owner, this.#resolved(key, owner, decoded, []), [])]
+    }
   }
 
   /** True if the zone contains this object. */
@@ -492,8 +496,4 @@ export class RecordZone {
     if (this.#options.isLocalForm) return
     this.#out.note(key, owner, sets, () => !this.#dead.isBehindCname(key))
   }
-}
-
-function isServed({ rdata }: OwnerSet): boolean {
-  return rdata.length > 0
 }

@@ -25,7 +25,8 @@ export interface CommitParts {
 export class Commits {
   readonly #zones: readonly PublishedZone[]
   readonly #parts: CommitParts
-  #isRefused = false
+  /** Zones that could not be signed and have unpublished content in the image. */
+  readonly #failed = new Set<PublishedZone>()
 
   constructor(zones: readonly PublishedZone[], parts: CommitParts) {
     this.#zones = zones
@@ -47,34 +48,49 @@ export class Commits {
 
   /**
    * Sets new serials where content changed and signs it, then publishes once for all zones. It publishes at once and
-   * returns undefined, unless many signatures are made, or the content has geo codes that the GEO classes do not know
-   * yet. No change may be applied until the promise resolves. Publishes nothing if a zone could not be signed.
+   * returns undefined, unless many signatures are made, changes were held back, or the content has geo codes that the
+   * GEO classes do not know yet. No change may be applied until the promise resolves. The content of a zone that could
+   * not be signed is taken back: its published version stays in force.
    */
   commit(startMs: number): Promise<void> | undefined {
+    const released = this.#release()
+    return released === undefined
+      ? this.#commitReleased(startMs)
+      : released.then(() => this.#commitReleased(startMs))
+  }
+
+  /** As `commit`, for content that is complete for the first time. `beforePublish` runs when serials are known. */
+  async commitFirst(startMs: number, beforePublish: () => void): Promise<void> {
+    await this.#release()
+    this.#raiseSerials()
+    await this.#sign()
+    await this.#parts.table.built()
+    const isReady = await this.#takeBack()
+    beforePublish()
+    if (isReady) this.#publish(startMs)
+  }
+
+  #release(): Promise<void> | undefined {
+    const zones = this.#zones.filter(({ isReleasable }) => isReleasable)
+    if (zones.length === 0) return undefined
+    return Promise.all(zones.map((zone) => zone.release())).then(() => {})
+  }
+
+  #commitReleased(startMs: number): Promise<void> | undefined {
     const { image, table, events } = this.#parts
     const isChanged = this.#raiseSerials()
     const signed = this.#sign()
     // Changes that cancel each other out leave the content unchanged, but the image unpublished.
     events.flushStates()
-    if (this.#isRefused) return signed
-    if (!isChanged && signed === undefined && image.isPublished) {
+    const isSigned = signed === undefined && this.#failed.size === 0
+    if (isSigned && !isChanged && image.isPublished) {
       for (const zone of this.#zones) zone.published()
       return undefined
     }
     const built = table.built()
-    if (signed !== undefined || built !== undefined)
-      return this.#publishAfter(signed, built, startMs)
+    if (!isSigned || built !== undefined) return this.#publishAfter(signed, built, startMs)
     this.#publish(startMs)
     return undefined
-  }
-
-  /** As `commit`, for content that is complete for the first time. `beforePublish` runs when serials are known. */
-  async commitFirst(startMs: number, beforePublish: () => void): Promise<void> {
-    this.#raiseSerials()
-    await this.#sign()
-    await this.#parts.table.built()
-    beforePublish()
-    if (!this.#isRefused) this.#publish(startMs)
   }
 
   async #publishAfter(
@@ -84,13 +100,28 @@ export class Commits {
   ): Promise<void> {
     // The error was logged. Clients get the answers that do not depend on the location.
     await Promise.all([signed, built?.catch(() => {})])
-    if (!this.#isRefused) this.#publish(startMs)
+    if (await this.#takeBack()) this.#publish(startMs)
+  }
+
+  /** Resolves to false if content of a zone that could not be signed is still in the image. Never rejects. */
+  async #takeBack(): Promise<boolean> {
+    for (const zone of this.#failed) {
+      try {
+        await zone.takeBack()
+      } catch (error) {
+        zone.signatures?.noteFault(error)
+        return false
+      }
+      this.#failed.delete(zone)
+    }
+    return true
   }
 
   #publish(startMs: number): void {
     const { image, clock, onCommit, versions, events, counters } = this.#parts
     image.publish()
-    counters?.published()
+    // The last signed version of a zone uses counters that its records no longer have.
+    if (!this.#zones.some(({ isHeld }) => isHeld)) counters?.published()
     for (const zone of this.#zones) zone.published()
     events.flush((zone) => this.#zones.find(({ text }) => text === zone)?.serial ?? 0)
     versions.offer(this.#zones)
@@ -99,7 +130,6 @@ export class Commits {
 
   /** Returns false if nothing changed. */
   #raiseSerials(): boolean {
-    for (const zone of this.#zones) zone.release()
     const changed = this.#zones.filter(({ isChanged, isHeld }) => isChanged && !isHeld)
     if (changed.length > 0) this.#raise(changed)
     return changed.length > 0
@@ -113,7 +143,6 @@ export class Commits {
   }
 
   #sign(): Promise<void> | undefined {
-    this.#isRefused = false
     const pending = this.#zones.flatMap((zone) => this.#signZone(zone) ?? [])
     return pending.length === 0 ? undefined : Promise.all(pending).then(() => {})
   }
@@ -121,22 +150,24 @@ export class Commits {
   /** Signs a zone. Signatures that differ although the content is the same are a new version of the zone. */
   #signZone(zone: PublishedZone): Promise<void> | undefined {
     if (zone.signatures === undefined || zone.isHeld) return undefined
+    this.#failed.delete(zone)
     const signed = this.#signOnce(zone)
     if (signed !== undefined) return signed.then(() => this.#signRaised(zone))
     return this.#signRaised(zone)
   }
 
   #signRaised(zone: PublishedZone): Promise<void> | undefined {
-    if (this.#isRefused || !zone.needsSerial) return undefined
+    if (this.#failed.has(zone) || !zone.needsSerial) return undefined
     zone.signatures?.renew()
     this.#raise([zone])
     return this.#signOnce(zone)
   }
 
   /** Never rejects. */
-  #signOnce({ signatures }: PublishedZone): Promise<void> | undefined {
+  #signOnce(zone: PublishedZone): Promise<void> | undefined {
+    const { signatures } = zone
     const refuse = (error: unknown): void => {
-      this.#isRefused = true
+      this.#failed.add(zone)
       signatures?.noteFault(error)
     }
     try {

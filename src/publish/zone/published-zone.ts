@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import { runInSlices } from '../../base/slices.ts'
 import type { Logger } from '../../base/telemetry/log.ts'
 import type { Timers } from '../../base/timers.ts'
 import { RRType } from '../../dns/iana/types.ts'
@@ -7,6 +8,7 @@ import type { HealthView } from '../../health/health-table.ts'
 import type { LocalExporter } from '../../peering/local-exporter.ts'
 import { isLocalZone } from '../../records/local-zone.ts'
 import type { SignedZone } from '../../signing/registry.ts'
+import { takeBack } from '../../signing/zone/take-back.ts'
 import type { SteeringTable } from '../../steering/table.ts'
 import type { Leftover } from '../../zone/image/replacement.ts'
 import type { ZoneId } from '../../zone/image/types.ts'
@@ -77,6 +79,8 @@ export class PublishedZone {
   #id: ZoneId | undefined
   /** Digest of the content that `serial` stands for; '' before the first commit. */
   #digest = ''
+  /** What is in force of `serial` and `#digest`. */
+  #published: { readonly serial: number; readonly digest: string }
   /** Content passed since the last publish: what follows must not be held back. */
   #mayPass = false
   #isServed = false
@@ -102,6 +106,7 @@ export class PublishedZone {
     const signed = options.signed?.get(this.key)
     this.#earlier = signed && parts.earlier?.find(({ zone }) => zone === this.text)
     this.serial = this.#earlier?.serial ?? 0
+    this.#published = { serial: this.serial, digest: '' }
     this.#isServed = this.#earlier !== undefined
     this.signatures = signed && this.#openSignatures(signed, onDue)
     if (signed !== undefined)
@@ -135,10 +140,10 @@ export class PublishedZone {
     return this.#isServed
   }
 
-  /** True while changes are held back, because the zone cannot be signed. */
+  /** True while changes are held back, because the zone cannot be signed or could not be. */
   get isHeld(): boolean {
     if (this.signatures === undefined || this.#mayPass) return false
-    this.#mayPass = this.signatures.refusal === ''
+    this.#mayPass = this.#held?.isEmpty !== false && this.signatures.refusal === ''
     return !this.#mayPass
   }
 
@@ -149,7 +154,7 @@ export class PublishedZone {
 
   /** True if changes are held back although the zone can be signed now. */
   get isReleasable(): boolean {
-    return this.#held?.isEmpty === false && !this.isHeld
+    return this.#held?.isEmpty === false && this.signatures?.refusal === ''
   }
 
   /** True if signatures changed, but the serial did not since the last publish. */
@@ -163,13 +168,31 @@ export class PublishedZone {
     return MADE_BY_SIGNERS.has(type) || this.signatures.refused.has(owner, type)
   }
 
-  /** Applies the changes that were held back. */
-  release(): void {
-    if (!this.isHeld) this.#held?.release()
+  /** Applies the changes that were held back. Meanwhile, no change may be applied. */
+  async release(): Promise<void> {
+    if (this.#held === undefined) return
+    this.#mayPass = true
+    await runInSlices(this.#held.release(this.records), this.#parts.clock)
+  }
+
+  /**
+   * Makes the content of the image the published one again, or removes the zone that has none; holds its changes back.
+   * Rejects if the image is full.
+   */
+  async takeBack(): Promise<void> {
+    const { image, clock } = this.#parts
+    this.#mayPass = false
+    this.#isRaised = false
+    if (this.#isServed) await runInSlices(takeBack(image, this.#id!, this.apex), clock)
+    else this.#removeZone()
+    this.serial = this.#published.serial
+    this.#digest = this.#published.digest
+    this.#held?.takenBack()
   }
 
   /** Notes RRsets that were removed because no record has them. */
   noteRemoved({ owner, type }: Leftover): void {
+    this.#held?.noteRemoved(owner, type)
     this.signatures?.note(owner, type)
   }
 
@@ -190,6 +213,8 @@ export class PublishedZone {
   published(): void {
     if (!this.isHeld) {
       this.#isServed = true
+      this.#published = { serial: this.serial, digest: this.#digest }
+      this.#held?.published()
       this.signatures?.published()
     }
     this.#mayPass = false
@@ -222,6 +247,13 @@ export class PublishedZone {
     const leftovers = this.#leftovers
     this.#content = new ContentSink(zone, { sink, versions, leftovers, signatures })
     return this.#content
+  }
+
+  #removeZone(): void {
+    this.#parts.image.removeZone(this.#id!)
+    this.#id = undefined
+    this.#content = undefined
+    this.signatures?.reset()
   }
 
   #openSignatures(signed: SignedZone, onDue: () => void): ZoneSignatures {

@@ -24,13 +24,14 @@ let idle: NodeJS.Timeout | undefined
 /** Makes signatures in a thread of low priority. The thread works on calls in their order. */
 export const signInThread: SignatureMaker = (apex, requests) =>
   new Promise((resolve, reject) => {
-    clearTimeout(idle)
     running ??= startThread()
     const { worker, waiting } = running
     const id = ++lastId
+    // A key may fail here. Then nothing may wait for an answer, and the thread must not keep the process alive.
+    worker.postMessage({ id, batch: packRequests(apex, requests) } satisfies BatchJob)
+    clearTimeout(idle)
     waiting.set(id, { resolve, reject })
     worker.ref()
-    worker.postMessage({ id, batch: packRequests(apex, requests) } satisfies BatchJob)
   })
 
 function startThread(): NonNullable<typeof running> {
@@ -38,6 +39,7 @@ function startThread(): NonNullable<typeof running> {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   const url = new URL(`./signing-thread.${extension}`, import.meta.url)
   const worker = new Worker(url, { name: 'sextant sign' })
+  worker.unref()
   const waiting = new Map<number, Waiting>()
   const fail = (error: unknown): void => {
     if (running?.worker === worker) running = undefined

@@ -12,7 +12,9 @@ function listsOf(owners: Readonly<Record<string, readonly string[]>>): ServedNam
     text,
     records: {
       holders: { keys: () => names.map((name) => nameKey(scanName(name)!)) },
-      typesOf: () => [RRType.AAAA, RRType.A],
+      setsOf: ([key]: readonly string[]) => {
+        return [[key, [RRType.AAAA, RRType.A].map((type) => ({ type, endpoints: [{}] }))]]
+      },
     },
   }))
   return new ServedNameLists(() => ({ zones }) as unknown as RecordZoneIndex, systemClock)

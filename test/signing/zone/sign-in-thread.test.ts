@@ -45,3 +45,14 @@ t.test('a call that cannot be signed does not disturb the others', async (t) => 
   t.equal(failed.status, 'rejected')
   t.strictSame([before.status, after.status], ['fulfilled', 'fulfilled'])
 })
+
+t.test('a key that cannot be sent to the thread leaves no call behind', async (t) => {
+  const set = { owner: APEX, type: RRType.TXT, ttlSeconds: 60, rdata: [new Uint8Array([1, 65])] }
+  const key = Object.defineProperty({ ...KSK }, 'privateKey', {
+    get() {
+      throw new Error('broken')
+    },
+  })
+  await t.rejects(signInThread(APEX, [{ key, times: TIMES, set }]), /broken/)
+  t.notOk(process.getActiveResourcesInfo().includes('MessagePort'), 'the process can end')
+})

@@ -108,6 +108,12 @@ export class ZoneSignatures {
     if (isSigned) signer.noteSigned()
   }
 
+  /** Ends what `open` began, after the zone was removed from the image. */
+  reset(): void {
+    this.#signer?.close()
+    this.#signer = undefined
+  }
+
   note(owner: Uint8Array, type: number): void {
     this.#signer?.note(owner, type)
   }

@@ -11,7 +11,7 @@ import {
 import { composeDs } from '../../../../src/dns/dnssec/ds.ts'
 import { expirationOf } from '../../../../src/dns/dnssec/rrsig.ts'
 import { RRType } from '../../../../src/dns/iana/types.ts'
-import { nameKey, printName } from '../../../../src/dns/name/name.ts'
+import { nameKey, printName, scanName } from '../../../../src/dns/name/name.ts'
 import { AnswerEvents } from '../../../../src/publish/build/answer-events.ts'
 import { NO_PEERING, type PublishOptions } from '../../../../src/publish/options.ts'
 import { OfferedVersions } from '../../../../src/publish/zone/offered-versions.ts'
@@ -98,17 +98,32 @@ export interface Process {
   readonly policy?: Partial<SigningPolicy> | undefined
   readonly clock?: FakeClock
   readonly settings?: PublishOptions['settings']
+  readonly health?: TestHealth
+  /** The keys of SECOND; missing = the process does not have that zone. */
+  readonly secondKeys?: TestKeys
 }
+
+/** A zone that a process has beside APEX. */
+export const SECOND = scanName('second.example.')!
 
 /** The zones `apexes`, signed. */
 export function optionsOf(
-  { keys, policy, settings }: Pick<Process, 'keys' | 'policy' | 'settings'>,
+  {
+    keys,
+    secondKeys,
+    policy,
+    settings,
+  }: Pick<Process, 'keys' | 'secondKeys' | 'policy' | 'settings'>,
   apexes: readonly Uint8Array[] = [APEX],
 ): PublishOptions {
-  const signed = { keys, policy: { ...DEFAULT_SIGNING, ...policy }, claim: () => {} }
+  const signedWith = (own: TestKeys) => {
+    return { keys: own, policy: { ...DEFAULT_SIGNING, ...policy }, claim: () => {} }
+  }
+  const signed = new Map(apexes.map((apex) => [nameKey(apex), signedWith(keys)]))
+  if (secondKeys !== undefined) signed.set(nameKey(SECOND), signedWith(secondKeys))
   return {
-    zones: apexes,
-    signed: new Map(apexes.map((apex) => [nameKey(apex), signed])),
+    zones: secondKeys === undefined ? apexes : [...apexes, SECOND],
+    signed,
     source: { kind: 'manifests', directory: '' },
     position: { file: 'Corefile', line: 1 },
     snapshot: undefined,
@@ -130,10 +145,12 @@ export class SignedStage {
   readonly serials: SerialIndex
   readonly clock: FakeClock
   readonly timers = new FakeTimers()
-  readonly health = new TestHealth()
+  readonly health: TestHealth
   readonly lines: string[]
   readonly versions: VersionChange[] = []
   readonly records = new Map<string, StoredRecord>()
+  /** What `records` were made of. */
+  readonly givens = new Map<string, Given>()
   readonly zones: PublishedZones
   readonly #answerer: ZoneAnswerer
   readonly #tx = transaction({ name: '.' })
@@ -142,8 +159,9 @@ export class SignedStage {
 
   private constructor(parts: Process) {
     const { keys, serials = new SerialIndex(), clock = new FakeClock() } = parts
-    const { image = new ZoneImage(), table = createTable().table, earlier, policy } = parts
+    const { image = new ZoneImage(), table = createTable().table, earlier } = parts
     this.keys = keys
+    this.health = parts.health ?? new TestHealth()
     this.image = image
     this.table = table
     this.serials = serials
@@ -153,7 +171,7 @@ export class SignedStage {
     this.lines = lines
     const offered = new ZoneVersions()
     offered.subscribe((change) => this.versions.push(change))
-    const options = optionsOf({ keys, policy, settings: parts.settings })
+    const options = optionsOf(parts)
     this.zones = new PublishedZones(options, {
       ...{ image, table, serials, earlier, log },
       health: this.health,
@@ -173,9 +191,10 @@ export class SignedStage {
     for (const given of givens) {
       const one = record(given)
       stage.records.set(one.key, one)
+      stage.givens.set(one.key, given)
     }
     const ownership = new ZoneOwnership()
-    ownership.claim([APEX])
+    ownership.claim([APEX, SECOND])
     stage.#stop = await stage.zones.follow(
       {
         records: () => stage.records.values(),
@@ -205,12 +224,14 @@ export class SignedStage {
     const after = record(given)
     const before = this.records.get(after.key)
     this.records.set(after.key, after)
+    this.givens.set(after.key, given)
     this.#notify([{ before, after }])
   }
 
   remove(name: string): void {
     const before = this.records.get(`n/${name}`)
     this.records.delete(`n/${name}`)
+    this.givens.delete(`n/${name}`)
     if (before !== undefined) this.#notify([{ before, after: undefined }])
   }
 
