@@ -328,6 +328,20 @@ export class FakeClock {
   }
 }
 
+/** A clock of a machine that sleeps now and then. */
+export class SleepyClock extends FakeClock {
+  #sleptMs = 0
+
+  uptime(): number {
+    return this.monotonicMs + this.#sleptMs
+  }
+
+  sleep(milliseconds: number): void {
+    this.nowMs += milliseconds
+    this.#sleptMs += milliseconds
+  }
+}
+
 /** Timers that run when the test advances them. */
 export class FakeTimers implements Timers {
   #nowMs = 0

@@ -167,6 +167,12 @@ export class InlineSigner {
     return this.#print(this.fault)
   }
 
+  /** Reports that nothing can be signed now, also if nothing is due. */
+  check(): void {
+    const refusal = this.#target?.signer.refusal ?? ''
+    if (refusal !== '' && this.fault === '' && !this.#isBusy) this.#fail(refusal)
+  }
+
   /** Tries again what could not be done, or is due. */
   readonly retry = (): void => {
     void this.#guarded(() => this.#update())

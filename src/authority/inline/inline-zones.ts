@@ -17,6 +17,8 @@ import { copyVersion, SignedSnapshot } from './signed-snapshot.ts'
 
 /** How long a start waits for zones that are signed for the first time. */
 const SETTLE_MS_MAX = 5000
+/** How often a zone without changes is checked whether it can be signed. */
+const CHECK_MS = 60_000
 
 interface InlineZonesParts {
   readonly c: SetupContext
@@ -107,12 +109,16 @@ export class InlineZones {
   readonly #zones = new Map<string, InlineZone>()
   #sources: readonly OwnedZone[] = []
   #working: Promise<unknown> = Promise.resolve()
-
-  readonly #stopMeasuring: () => void
+  readonly #stops: readonly (() => void)[]
 
   constructor(parts: InlineZonesParts) {
     this.#parts = parts
-    this.#stopMeasuring = measureSigning(parts.c.metrics, () => this.reports)
+    this.#stops = [
+      measureSigning(parts.c.metrics, () => this.reports),
+      parts.c.timers.every(CHECK_MS, () => {
+        for (const { signer } of this.#zones.values()) signer.check()
+      }),
+    ]
   }
 
   /** Publishes zones; those that `dnssec` signs, once they are signed. */
@@ -167,7 +173,7 @@ export class InlineZones {
   }
 
   async stop(): Promise<void> {
-    this.#stopMeasuring()
+    for (const stop of this.#stops) stop()
     const zones = [...this.#zones.values()]
     this.#zones.clear()
     await Promise.all(zones.map((zone) => this.#stopOne(zone)))

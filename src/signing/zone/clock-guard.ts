@@ -17,10 +17,13 @@ export class ClockGuard {
   #trustedMs: number
   /** The same after a jump, and since when; undefined = no jump. */
   #jump: { offsetMs: number; sinceMs: number } | undefined
+  /** The time at which the machine started, as last trusted. */
+  #startMs: number
 
   constructor(clock: Clock) {
     this.#clock = clock
     this.#trustedMs = clock.now() - clock.monotonic()
+    this.#startMs = this.#machineStart()
   }
 
   /**
@@ -40,21 +43,34 @@ export class ClockGuard {
   #refusalOfJump(nowMs: number): string {
     const monotonicMs = this.#clock.monotonic()
     const offsetMs = nowMs - monotonicMs
-    if (Math.abs(offsetMs - this.#trustedMs) < JUMP_MS) {
-      this.#trustedMs = offsetMs
-      this.#jump = undefined
+    if (Math.abs(offsetMs - this.#trustedMs) < JUMP_MS || this.#hasSlept()) {
+      this.#trust(offsetMs)
       return ''
     }
     if (this.#jump === undefined || Math.abs(offsetMs - this.#jump.offsetMs) >= JUMP_MS) {
       this.#jump = { offsetMs, sinceMs: monotonicMs }
     }
     if (monotonicMs - this.#jump.sinceMs >= STEADY_MS) {
-      this.#trustedMs = offsetMs
-      this.#jump = undefined
+      this.#trust(offsetMs)
+      this.#startMs = this.#machineStart()
       return ''
     }
     const hours = Math.round((offsetMs - this.#trustedMs) / 3_600_000)
     return `the system's time jumped by ${hours} h; it is trusted again when it was steady for an hour`
+  }
+
+  #trust(offsetMs: number): void {
+    this.#trustedMs = offsetMs
+    this.#jump = undefined
+  }
+
+  /** True if the machine slept for the time of the jump. It costs a system call, so it is asked after a jump only. */
+  #hasSlept(): boolean {
+    return Math.abs(this.#machineStart() - this.#startMs) < JUMP_MS
+  }
+
+  #machineStart(): number {
+    return this.#clock.now() - (this.#clock.uptime?.() ?? Number.NaN)
   }
 }
 

@@ -15,6 +15,8 @@ const WAIT_MS = 100
 const RETRY_MS = 10_000
 /** From the end of a scan to the start of the next. */
 const REST_SECONDS_MAX = 3600
+/** How often a rest is checked: timers stand still while the machine sleeps, and signatures expire. */
+const REST_CHECK_MS = 60_000
 
 /** What a refresher needs from the signer. */
 interface RefresherParts {
@@ -42,6 +44,8 @@ export class Refresher {
   /** The scan started again while signatures were prepared. */
   #isOutdated = false
   #found: string[] = []
+  /** Undefined = a scan is under way. */
+  #rest: { readonly untilMs: number; readonly monotonicMs: number } | undefined
 
   constructor(parts: RefresherParts) {
     this.#parts = parts
@@ -52,6 +56,7 @@ export class Refresher {
   restart(): void {
     this.#scan.restart()
     this.#found = []
+    this.#rest = undefined
     this.#isOutdated = true
     if (this.#state === 'scanning') this.#after(STEP_MS)
   }
@@ -79,6 +84,8 @@ export class Refresher {
     if (keys === undefined) return this.#after(RETRY_MS)
     const view = this.#parts.view()
     if (view === undefined) return this.#after(WAIT_MS)
+    if (this.#isResting) return this.#after(REST_CHECK_MS)
+    this.#rest = undefined
     const check = new NameCheck(keys, Math.floor(clock.now() / 1000), policy)
     const options = { found: this.#found, foundMax: BATCH_NAMES, limit: STEP_NODES }
     const result = this.#scan.step(view, check, options)
@@ -88,7 +95,20 @@ export class Refresher {
     if (result === undefined) return this.#after(STEP_MS)
     // After a scan that found something, the next one shows whether all is well.
     if (!result.isCurrent) return this.#after(RETRY_MS)
-    this.#after(Math.min(REST_SECONDS_MAX, Math.max(1, policy.refreshSeconds / 4)) * 1000)
+    this.#beginRest(Math.min(REST_SECONDS_MAX, Math.max(1, policy.refreshSeconds / 4)) * 1000)
+  }
+
+  #beginRest(restMs: number): void {
+    const { clock } = this.#parts
+    this.#rest = { untilMs: clock.now() + restMs, monotonicMs: clock.monotonic() + restMs }
+    this.#after(Math.min(REST_CHECK_MS, restMs))
+  }
+
+  /** Ends by either clock: one stands still while the machine sleeps, the other may be set back. */
+  get #isResting(): boolean {
+    const { clock } = this.#parts
+    if (this.#rest === undefined) return false
+    return clock.now() < this.#rest.untilMs && clock.monotonic() < this.#rest.monotonicMs
   }
 
   async #prepare(keys: ZoneKeys): Promise<void> {

@@ -10,6 +10,7 @@ import type { ZoneId } from '../../../src/zone/image/types.ts'
 import type { ZoneImage } from '../../../src/zone/image/writer.ts'
 import { recordLog } from '../../support/recorded-log.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
+import { until } from '../../support/until.ts'
 import { wire } from '../../support/zone-text.ts'
 import { imageOf, printView } from '../../support/zone-version.ts'
 
@@ -209,6 +210,22 @@ t.test('what cannot be signed is held back, and published later', async (t) => {
   await timers.advance(60_000)
   for (let i = 0; i < 1000 && published() < 3; i++) await new Promise(setImmediate)
   t.match(content(signer)[0], /^e/, 'tried again')
+})
+
+t.test('a zone without changes reports that it cannot be signed', async (t) => {
+  const { signer, signers, take, published, lines, timers } = start()
+  await take(1, 'a 60 A 192.0.2.2')
+  signer.check()
+  t.equal(signer.fault, '')
+  signers[0]!.refusal = 'the clock jumped'
+  signer.check()
+  signer.check()
+  t.match(signer.problem, /its last signed version is served: the clock jumped$/)
+  t.equal(lines.filter((line) => /the clock jumped/.test(line)).length, 1)
+  signers[0]!.refusal = ''
+  await timers.advance(60_000)
+  await until(() => signer.fault === '', 'the end of the fault')
+  t.equal(published(), 1, 'the version is the same')
 })
 
 t.test('signatures that take long: the last version is served meanwhile', async (t) => {

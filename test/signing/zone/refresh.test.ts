@@ -92,6 +92,20 @@ t.test('signatures are made again in steps before they expire', async (t) => {
   t.equal(stage.signer.state.made, made, 'each is made once')
 })
 
+t.test(
+  'after the machine slept, expired signatures are made again within two minutes',
+  async (t) => {
+    const stage = await stageOf(100)
+    stage.signer.onDue(() => void stage.publish())
+    await stage.timers.advance(10_000)
+    stage.clock.sleep(20 * DAY_MS)
+    const nowSeconds = stage.clock.nowMs / 1000
+    t.ok(Math.max(...rrsigs(stage).map(expirationOf)) < nowSeconds)
+    await stage.timers.advance(120_000)
+    await until(() => Math.min(...rrsigs(stage).map(expirationOf)) > nowSeconds, 'new signatures')
+  },
+)
+
 t.test('after a change of keys, signatures are replaced in steps', async (t) => {
   const stage = await stageOf(600)
   await stage.timers.advance(1000)

@@ -25,7 +25,7 @@ import {
 import type { ZoneId } from '../../../src/zone/image/types.ts'
 import { ZoneImage } from '../../../src/zone/image/writer.ts'
 import { printRecord } from '../../support/print-zone.ts'
-import { FakeClock, FakeTimers } from '../../support/setup.ts'
+import { FakeTimers, SleepyClock } from '../../support/setup.ts'
 import { listRRsets, type OwnedRRset } from '../../support/zone-contents.ts'
 import { wire } from '../../support/zone-text.ts'
 
@@ -82,7 +82,7 @@ export class SigningStage {
   image: ZoneImage
   zone: ZoneId
   readonly keys = new TestKeys()
-  readonly clock = new FakeClock()
+  readonly clock = new SleepyClock()
   readonly timers = new FakeTimers()
   readonly signer: ZoneSigner
   /** Owner and type of each RRset that the signer put or removed, as text. */
