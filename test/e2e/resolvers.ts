@@ -66,7 +66,7 @@ remote-control:
 ${stubs.join('')}`
   writeFileSync(join(directory, 'conf'), conf)
   const program = startProgram(t, ['unbound', '-d', '-c', join(directory, 'conf')])
-  return isUp({ name: 'Unbound', port, output: program.output })
+  return isUp({ name: 'Unbound', port, output: program.output }, options)
 }
 
 /** Starts BIND as a resolver that validates. */
@@ -90,22 +90,31 @@ ${trustAnchors(options.key)}
 ${zones.join('')}`
   writeFileSync(join(directory, 'conf'), conf)
   const program = startProgram(t, ['named', '-g', '-n', '1', '-c', 'conf'], { directory })
-  return isUp({ name: 'BIND', port, output: program.output })
+  return isUp({ name: 'BIND', port, output: program.output }, options)
 }
 
-async function isUp(resolver: RunningResolver): Promise<RunningResolver> {
+/** Waits until a resolver answers, and validates the keys: on a busy machine, its first questions may time out. */
+async function isUp(resolver: RunningResolver, { key }: Delegated): Promise<RunningResolver> {
   const client = await UdpClient.connect(resolver.port)
   // With recursion, BIND looks for the root servers first.
-  const question = { name: 'localhost', type: 'A', isRecursive: false }
+  const local = { name: 'localhost', type: 'A', isRecursive: false }
+  const [zone = ''] = key.split(/\s/)
+  const anchor = { name: zone, type: 'DNSKEY', isRecursive: true }
+  const ask = async (question: typeof local, timeoutMs: number): Promise<Buffer | undefined> => {
+    return await client.ask(question, 1, timeoutMs).catch(() => undefined)
+  }
   try {
-    await until(
-      async () => (await client.ask(question, 1, 100).catch(() => undefined)) !== undefined,
-      `${resolver.name} to answer`,
-    )
+    await until(async () => (await ask(local, 100)) !== undefined, `${resolver.name} to answer`)
+    const isFound = async () => readRcode(await ask(anchor, 1000)) === 0
+    await until(isFound, `${resolver.name} to find the keys of ${zone}`)
   } catch (error) {
     throw new Error(`${error}; it printed:\n${resolver.output()}`)
   } finally {
     client.close()
   }
   return resolver
+}
+
+function readRcode(reply: Buffer | undefined): number | undefined {
+  return reply && reply[3]! & 15
 }
