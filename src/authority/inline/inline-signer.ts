@@ -115,6 +115,8 @@ export class InlineSigner {
   /** The newest version of the source, and the one that the image has. */
   #source: SourceVersion | undefined
   #applied: SourceVersion | undefined
+  /** RRsets in which the two may differ; undefined = any may differ. */
+  #differing: SetKey[] | undefined
   /** RRsets that may differ from the published version. */
   #unpublished: SetKey[] = []
   #hasResumed = false
@@ -133,10 +135,13 @@ export class InlineSigner {
 
   /**
    * Signs and publishes a version of the source. Resolves once it is published, or many signatures are being made, or
-   * `fault` says why it is not.
+   * `fault` says why it is not. `changed`: the RRsets that may differ from the source before, so that no others need
+   * a look; undefined = any may differ.
    */
-  async take(source: SourceVersion): Promise<void> {
+  async take(source: SourceVersion, changed?: readonly SetKey[]): Promise<void> {
     this.#source = source
+    if (changed === undefined) this.#differing = undefined
+    else for (const key of changed) this.#differing?.push(key)
     await this.#update()
   }
 
@@ -235,9 +240,11 @@ export class InlineSigner {
 
   async #put(view: VersionView, { image, zone, signer }: Target): Promise<void> {
     const { clock } = this.#parts
-    await runInSlices(checkUnsigned(view), clock)
+    const changed = this.#differing && [...this.#differing]
+    await runInSlices(checkUnsigned(view, changed), clock)
     const published = this.#published()
-    const content = { source: view, published, image, zone, unpublished: [...this.#unpublished] }
+    const unpublished = [...this.#unpublished]
+    const content = { source: view, changed, published, image, zone, unpublished }
     const note = (owner: Uint8Array, type: number): void => {
       signer.note(owner, type)
       this.#unpublished.push({ owner, type })
@@ -276,6 +283,8 @@ export class InlineSigner {
     }
     const isFirst = this.shared === undefined
     this.#applied = source
+    // What changed in a newer source since then was added to the rest.
+    if (source === this.#source) this.#differing = []
     this.#report('')
     // Also without changes: the chain of proofs may be written again.
     image.publish()
@@ -323,6 +332,7 @@ export class InlineSigner {
     this.#target = { image, zone, signer }
     this.#unpublished = []
     this.#applied = undefined
+    this.#differing = undefined
     return this.#target
   }
 
@@ -330,6 +340,7 @@ export class InlineSigner {
     this.#target?.signer.close()
     this.#target = undefined
     this.#applied = undefined
+    this.#differing = undefined
     this.shared = undefined
     this.captured = undefined
     this.changed = undefined
@@ -362,6 +373,7 @@ export class InlineSigner {
   #fail(reason: string): undefined {
     // The content may be incomplete, so it must be put again before anything is published.
     this.#applied = undefined
+    this.#differing = undefined
     this.#report(reason)
     this.#stopTimer()
     this.#stopTimer = this.#parts.timers.after(RETRY_MS, this.retry)

@@ -202,7 +202,8 @@ export class InlineZones {
       return undefined
     }
     const guarded = guarding(this.#parts.c.log, `Signing zone ${source.zoneText}`)
-    return guarded(() => zone.signer.take({ buffer, imageVersion, serial: source.serial }))
+    const { serial, changed } = source
+    return guarded(() => zone.signer.take({ buffer, imageVersion, serial }, changed))
   }
 
   #open(source: OwnedZone, signed: SignedZone): InlineZone {

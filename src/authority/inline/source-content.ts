@@ -18,6 +18,8 @@ const SETS_MAX = RRSETS_MAX - MADE_BY_SIGNERS.size
 interface SourceContent {
   /** A version of the zone without signatures. */
   readonly source: VersionView
+  /** The RRsets that may differ from the version that was put before; undefined = any may differ. */
+  readonly changed: readonly SetKey[] | undefined
   /** What the image has published of the zone; undefined = nothing yet. */
   readonly published: VersionView | undefined
   readonly image: ZoneImage
@@ -26,11 +28,17 @@ interface SourceContent {
   readonly unpublished: readonly SetKey[]
 }
 
-/** Throws InputError if a version is signed already, or cannot be signed; pauses now and then. */
-export function* checkUnsigned(source: VersionView): Generator<void, void> {
+/**
+ * Throws InputError if a version is signed already, or cannot be signed; pauses now and then. `changed`: the names to
+ * check; undefined = all.
+ */
+export function* checkUnsigned(
+  source: VersionView,
+  changed: readonly SetKey[] | undefined,
+): Generator<void, void> {
   let name: Uint8Array | undefined
   let sets = 0
-  for (const [owner, set] of setsOf(source)) {
+  for (const [owner, set] of setsOf(source, changed)) {
     if (set === 0) {
       yield
       continue
@@ -56,12 +64,14 @@ type Note = (owner: Uint8Array, type: number) => void
 
 /**
  * Makes the content of an image that of a source, without publishing it, except the SOA and what signers make. Pauses
- * now and then. Calls `note` with each RRset that was put or removed. @throws InputError if the image is full.
+ * now and then. Calls `note` with each RRset that was put or removed. If `changed` is known, it visits no other names.
+ * @throws InputError if the image is full.
  */
 export function* putContent(content: SourceContent, note: Note): Generator<void, void> {
-  const { published, unpublished } = content
+  const { published, unpublished, changed } = content
   yield* putSource(content, note)
   for (const key of unpublished) removeIfGone(content, key, note)
+  if (changed !== undefined) return yield* removeGone(content, changed, note)
   if (published === undefined) return
   for (const [owner, set] of setsOf(published)) {
     if (set === 0) yield
@@ -69,12 +79,24 @@ export function* putContent(content: SourceContent, note: Note): Generator<void,
   }
 }
 
+function* removeGone(
+  content: SourceContent,
+  keys: readonly SetKey[],
+  note: Note,
+): Generator<void, void> {
+  let seen = 0
+  for (const key of keys) {
+    removeIfGone(content, key, note)
+    if (++seen % SLICE_NODES === 0) yield
+  }
+}
+
 function* putSource(
-  { source, published, image, zone, unpublished }: SourceContent,
+  { source, published, image, zone, unpublished, changed }: SourceContent,
   note: Note,
 ): Generator<void, void> {
   const torn = new Set(unpublished.map(keyOf))
-  for (const [owner, set] of setsOf(source)) {
+  for (const [owner, set] of setsOf(source, changed)) {
     if (set === 0) {
       yield
       continue
@@ -97,9 +119,26 @@ function removeIfGone(
   if (image.removeRRset(zone, owner, type)) note(owner, type)
 }
 
-/** Yields owner and RRset of all RRsets of a version, and between them now and then 0 for a pause. */
-function* setsOf(view: VersionView): Generator<readonly [Uint8Array, number]> {
+/**
+ * Yields owner and RRset of all RRsets of a version, and between them now and then 0 for a pause. `changed`: only those
+ * of the owners of these RRsets.
+ */
+function* setsOf(
+  view: VersionView,
+  changed?: readonly SetKey[],
+): Generator<readonly [Uint8Array, number]> {
   let seen = 0
+  if (changed !== undefined) {
+    const known = new Set<string>()
+    for (const { owner } of changed) {
+      if (++seen % SLICE_NODES === 0) yield [owner, 0]
+      const key = nameKey(owner)
+      if (known.has(key)) continue
+      known.add(key)
+      for (const set of view.setsAt(owner)) yield [owner, set]
+    }
+    return
+  }
   for (const node of view.nodes()) {
     const owner = view.owner(node)
     for (const set of view.sets(node)) yield [owner, set]

@@ -162,7 +162,14 @@ export class ZoneFileSigner {
     const image = new ZoneImage()
     const zone = image.addZone(apex)
     const nothing = (): void => {}
-    const content = { source, published: undefined, image, zone, unpublished: [] }
+    const content = {
+      source,
+      changed: undefined,
+      published: undefined,
+      image,
+      zone,
+      unpublished: [],
+    }
     await runInSlices(putContent(content, nothing), clock)
     const serial = this.#nextSerial()
     image.putRRset(zone, apex, soaWithSerial(source, serial))

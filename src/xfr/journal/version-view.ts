@@ -98,10 +98,15 @@ export class VersionView {
     return body === 0 ? 0 : this.#reader.findRRset(body, type)
   }
 
+  /** Returns the RRsets of a name. */
+  setsAt(owner: Uint8Array): number[] {
+    const body = this.#body(owner)
+    return body === 0 ? [] : this.#setsOf(body)
+  }
+
   /** Returns the types of a name. */
   typesAt(owner: Uint8Array): number[] {
-    const body = this.#body(owner)
-    return body === 0 ? [] : this.#setsOf(body).map((set) => this.type(set))
+    return this.setsAt(owner).map((set) => this.type(set))
   }
 
   /** Whether an RRset equals one of another version octet for octet, including the order of its records. */

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import t from 'tap'
 import { InlineSigner, type SignedVersion } from '../../../src/authority/inline/inline-signer.ts'
 import { signedSerial } from '../../../src/authority/inline/signed-serial.ts'
@@ -6,9 +7,11 @@ import { InputError } from '../../../src/base/errors.ts'
 import { RRType } from '../../../src/dns/iana/index.ts'
 import { printName } from '../../../src/dns/name/name.ts'
 import { VersionView } from '../../../src/xfr/journal/version-view.ts'
+import type { SetKey } from '../../../src/xfr/zone-versions.ts'
 import type { ZoneId } from '../../../src/zone/image/types.ts'
 import type { ZoneImage } from '../../../src/zone/image/writer.ts'
 import { recordLog } from '../../support/recorded-log.ts'
+import { runs } from '../../support/runs.ts'
 import { FakeClock, FakeTimers } from '../../support/setup.ts'
 import { until } from '../../support/until.ts'
 import { wire } from '../../support/zone-text.ts'
@@ -118,9 +121,9 @@ function start(resume: () => Promise<SignedVersion | undefined> = async () => un
     },
     onPublish: () => published++,
   })
-  const take = async (serial: number, records: string): Promise<void> => {
+  const take = async (serial: number, records: string, changed?: SetKey[]): Promise<void> => {
     const { version } = imageOf(text(serial, records), 'example.org.')
-    await signer.take(version)
+    await signer.take(version, changed)
   }
   return { signer, signers, take, lines, clock, timers, published: () => published }
 }
@@ -163,6 +166,104 @@ t.test('a version is signed and served; later ones change only what differs', as
   t.equal(signers.length, 1)
   t.equal(published(), 2)
   t.equal(first!.published, 2)
+})
+
+const keyAt = (name: string, type: number = RRType.A): SetKey => {
+  return { owner: wire(`${name}.example.org.`), type }
+}
+
+t.test('if the changes are known, no other names are visited', async (t) => {
+  const { signer, take } = start()
+  const lines = Array.from({ length: 1000 }, (_, i) => `n${i} 60 A 192.0.2.1`)
+  await take(1, lines.join('\n'))
+  const visits = t.capture(VersionView.prototype, 'owner', VersionView.prototype.owner)
+  const edited = [...lines.slice(0, 999), 'new 60 A 192.0.2.3'].join('\n')
+  await take(2, edited, [keyAt('n999'), keyAt('new')])
+  t.equal(visits().length, 0)
+  t.equal(signer.sourceSerial, 2)
+  const served = content(signer).filter((line) => !/^n\d/.test(line))
+  t.strictSame(served, [RECORDS[0], 'new.example.org. 60 A 192.0.2.3', RECORDS[1]])
+  await take(3, edited)
+  t.ok(visits().length > 1000, 'if they are not known, all are visited')
+})
+
+t.test('known changes are checked, and a fault makes all be visited', async (t) => {
+  const rows: readonly (readonly [line: string, type: number, fault: RegExp])[] = [
+    ['a 60 NSEC b A NSEC', RRType.NSEC, /signed already/],
+    ['*.a 60 NS b.example.com.', RRType.NS, /cannot be signed/],
+    [
+      Array.from({ length: 249 }, (_, i) => `a 60 TYPE${i + 1000} \\# 1 00`).join('\n'),
+      1000,
+      /more than 248 types/,
+    ],
+  ]
+  for (const [lines, type, fault] of rows) {
+    const { signer, take } = start()
+    await take(1, 'x 60 A 192.0.2.2')
+    const key = keyAt(lines.split(' ')[0]!, type)
+    await take(2, `y 60 A 192.0.2.2\n${lines}`, [key, keyAt('x'), keyAt('y')])
+    t.match(signer.fault, fault)
+    t.match(content(signer)[2], /^x\./)
+    const visits = t.capture(VersionView.prototype, 'owner', VersionView.prototype.owner)
+    await take(3, 'y 60 A 192.0.2.2', [key])
+    t.ok(visits().length > 0, 'all are visited')
+    visits.restore()
+    t.equal(signer.fault, '')
+    t.strictSame(content(signer), [...RECORDS, 'y.example.org. 60 A 192.0.2.2'])
+  }
+})
+
+/** Last octet of the address of each of five names; 0 = the name has none. */
+const addresses = fc.array(fc.nat(2), { minLength: 5, maxLength: 5 })
+const steps = fc.array(
+  fc.record({
+    addresses,
+    isKnown: fc.boolean(),
+    kind: fc.constantFrom('fast', 'fast', 'slow', 'finish', 'fault', 'refused', 'drop'),
+  }),
+  { maxLength: 8 },
+)
+
+t.test('whatever happens, the content is that of the last version', async (t) => {
+  const settle = async (): Promise<void> => {
+    for (let i = 0; i < 20; i++) await new Promise(setImmediate)
+  }
+  await fc.assert(
+    fc.asyncProperty(steps, addresses, async (all, last) => {
+      const { signer, signers, take } = start()
+      let before: readonly number[] = []
+      let serial = 0
+      const put = async (now: readonly number[], isKnown: boolean): Promise<void> => {
+        const lines = now.flatMap((one, i) => (one === 0 ? [] : [`n${i} 60 A 192.0.2.${one}`]))
+        const differing = now.flatMap((one, i) => (one === before[i] ? [] : [keyAt(`n${i}`)]))
+        before = now
+        await take(++serial, lines.join('\n'), isKnown ? differing : undefined)
+      }
+      for (const { addresses: now, isKnown, kind } of all) {
+        const fake = signers.at(-1)
+        if (fake !== undefined) {
+          fake.isSlow = kind === 'slow'
+          fake.fault = kind === 'fault' ? new Error('a fault') : undefined
+          fake.refusal = kind === 'refused' ? 'no keys' : ''
+        }
+        if (kind === 'drop') signer.drop()
+        if (kind === 'finish') fake?.finish?.()
+        await put(now, isKnown)
+      }
+      for (const fake of signers)
+        Object.assign(fake, { isSlow: false, fault: undefined, refusal: '' })
+      for (const fake of signers) fake.finish?.()
+      await settle()
+      await put(last, true)
+      await settle()
+      const want = last.flatMap((one, i) => {
+        return one === 0 ? [] : [`n${i}.example.org. 60 A 192.0.2.${one}`]
+      })
+      t.strictSame(content(signer), [RECORDS[0], ...want, RECORDS[1]])
+      t.equal(signer.sourceSerial, serial)
+    }),
+    { numRuns: runs(300) },
+  )
 })
 
 t.test('a refresh makes a version with another serial; equal content makes none', async (t) => {

@@ -1,10 +1,15 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { InlineZones } from '../../../src/authority/inline/inline-zones.ts'
+import type { OwnedZone } from '../../../src/authority/owned-zone.ts'
+import { nextVersion } from '../../../src/authority/version-memory.ts'
+import { RRType } from '../../../src/dns/iana/types.ts'
 import { auto } from '../../../src/plugins/auto/setup.ts'
 import { file } from '../../../src/plugins/file/setup.ts'
+import { DEFAULT_SIGNING } from '../../../src/signing/zone-keys.ts'
 import { VersionView } from '../../../src/xfr/journal/version-view.ts'
-import { ZONE_VERSIONS } from '../../../src/xfr/zone-versions.ts'
+import { type SetKey, ZONE_VERSIONS } from '../../../src/xfr/zone-versions.ts'
 import { backdate } from '../../support/backdate.ts'
 import { FixedSigning } from '../../support/fixed-signing.ts'
 import { needs, run } from '../../support/peer.ts'
@@ -12,7 +17,7 @@ import { FakeTimers, SetUp } from '../../support/setup.ts'
 import { show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
 import { wire } from '../../support/zone-text.ts'
-import { printView } from '../../support/zone-version.ts'
+import { imageOf, printView } from '../../support/zone-version.ts'
 
 const text = (serial: number, records: string): string =>
   `@ 60 SOA ns host ${serial} 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\n${records}\n`
@@ -149,6 +154,33 @@ t.test('a file with signatures is refused, at the line', async (t) => {
     () => t.fail('it starts'),
     (error) => t.match(error.print(), refused),
   )
+})
+
+t.test('changes that the owner of a zone knows are all that is visited', async (t) => {
+  const signing = new FixedSigning()
+  await signing.makeKey('example.org.')
+  const c = new SetUp(signing.around(file), 'file db', ['example.org.'])
+  let put: readonly OwnedZone[] = []
+  const zones = new InlineZones({
+    ...{ c, directive: 'file', nsInAuthority: true },
+    signingOf: () => ({ keys: signing, policy: DEFAULT_SIGNING, claim: () => {} }),
+    publish: (all) => (put = all),
+  })
+  t.teardown(() => zones.stop())
+  const take = async (serial: number, lines: string, changed?: SetKey[]): Promise<void> => {
+    const { version } = imageOf(text(serial, lines), 'example.org.')
+    const shared = { version: nextVersion(), buffer: version.buffer }
+    const about = { zone: version.zone, zoneText: 'example.org.', answerer: undefined }
+    zones.publish([{ ...about, shared, serial, changed }])
+    await zones.settled()
+  }
+  await take(1, 'a 60 A 192.0.2.2')
+  const first = put[0]!.serial
+  const visits = t.capture(VersionView.prototype, 'owner', VersionView.prototype.owner)
+  await take(2, 'a 60 A 192.0.2.3', [{ owner: wire('a.example.org.'), type: RRType.A }])
+  t.ok(put[0]!.serial > first)
+  t.equal(visits().length, 0)
+  t.ok(put[0]!.changed!.some(({ type }) => type === RRType.RRSIG))
 })
 
 t.test('auto: zones are signed when they are found', async (t) => {
