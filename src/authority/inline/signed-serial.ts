@@ -7,8 +7,9 @@ const EPOCH_SECONDS = 1_767_225_600
  * Returns the serial of a signed version: that of its source plus the seconds since 2026. So it is after all serials
  * before, also after a restart without the snapshot, unless the clock or the serial of the source goes back. With a
  * longer step, a version that is signed again after a quick restart would have the serial of the last one, but other
- * signatures. `previous`: the serial that was served last; undefined = not known. The result is after it (RFC 1982),
- * and never 0, which some secondaries misread.
+ * signatures. `previous`: the serial that was served last; undefined = not known. Then the result is one second ahead,
+ * because the last process may have served a version in this second. The result is after `previous` (RFC 1982), and
+ * never 0, which some secondaries misread.
  */
 export function signedSerial(
   source: number,
@@ -16,7 +17,8 @@ export function signedSerial(
   previous: number | undefined,
 ): number {
   const seconds = Math.max(0, nowSeconds - EPOCH_SECONDS)
-  const serial = (source + seconds) >>> 0 || 1
+  const ahead = previous === undefined ? 1 : 0
+  const serial = (source + seconds + ahead) >>> 0 || 1
   if (previous === undefined || isSerialAfter(serial, previous)) return serial
   return (previous + 1) >>> 0 || 1
 }

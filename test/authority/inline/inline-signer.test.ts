@@ -275,7 +275,7 @@ t.test('a refresh makes a version with another serial; equal content makes none'
   clock.pass(1000 * SECONDS)
   signers[0]!.fire()
   await take(7, 'a 60 A 192.0.2.2')
-  t.equal(signer.serial, serial + SECONDS)
+  t.equal(signer.serial, serial + SECONDS - 1, 'the first one is a second ahead')
   t.equal(published(), 2)
 })
 
@@ -417,13 +417,16 @@ t.test('the source expires, and returns', async (t) => {
 t.test('serials', (t) => {
   const second = 1_767_225_600
   const cases: readonly (readonly [number, number, number | undefined, number])[] = [
-    [1, second, undefined, 1],
-    [1, second + 2, undefined, 3],
-    [1, second - 2, undefined, 1],
-    [2026113001, second + 1, undefined, 2026113002],
+    [1, second, undefined, 2],
+    [1, second + 2, undefined, 4],
+    [1, second - 2, undefined, 2],
+    [2026113001, second + 1, undefined, 2026113003],
+    // A restart in the second of the last version, which has other signatures.
+    [7, second + 2, 3, 9],
+    [7, second + 2, undefined, 10],
     [1, second, 1, 2],
     [1, second, 900, 901],
-    [0xffff_ffff, second + 1, undefined, 1],
+    [0xffff_ffff, second, undefined, 1],
     [0xffff_ffff, second + 2, 0xffff_ffff, 1],
     [5, second, 0xffff_ffff, 5],
   ]
