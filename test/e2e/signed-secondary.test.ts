@@ -56,6 +56,24 @@ const zoneText = (serial: number, lines: string): string => {
   return `@ 600 SOA ns1 hostmaster ${serial} 3600 1 86400 300\n${BODY}${lines}`
 }
 
+/** What each edit adds, and the next one removes: all kinds of names. */
+const ADDED: readonly (readonly string[])[] = [
+  ['new.cut NS ns.insecure', 'glue.new.cut A 192.0.2.9'],
+  ['www TXT "text"', '*.b.ent TXT "wildcard"', 'x.y.z.empty A 192.0.2.10'],
+  ['cut NS ns.insecure', 'ns.cut A 192.0.2.11', '@ MX 10 www'],
+  ['*.new TXT "wildcard"', `insecure DS 1 13 2 ${'00'.repeat(32)}`],
+]
+
+/** Returns the added lines of an edit, as `owner ttl type rdata` with absolute owners. */
+function addedBy(edit: number): string[] {
+  const lines = [`e${edit} A 192.0.2.${edit}`, ...(ADDED[(edit - 1) % ADDED.length] ?? [])]
+  return lines.map((line) => {
+    const [owner = '', ...rest] = line.split(' ')
+    const target = rest[0] === 'NS' || rest[0] === 'MX' ? `.${ZONE}.` : ''
+    return `${owner === '@' ? '' : `${owner}.`}${ZONE}. 60 ${rest.join(' ')}${target}`
+  })
+}
+
 /** Makes a change of the zone at a primary, after which `e<edit>` exists. */
 type Edit = (primary: RunningPeer, edit: number) => Promise<void>
 
@@ -63,16 +81,17 @@ const ROWS: Readonly<Record<string, { name: PeerName; edit: Edit }>> = {
   nsec: {
     name: 'knotd',
     edit: async (primary, edit) => {
+      const gone = edit === 1 ? [] : addedBy(edit - 1)
       await update(primary, [
-        `delete e${edit - 1}.${ZONE}`,
-        `add e${edit}.${ZONE} 60 A 192.0.2.${edit}`,
+        ...gone.map((line) => `delete ${line.replace(/ 60 /, ' ')}`),
+        ...addedBy(edit).map((line) => `add ${line}`),
       ])
     },
   },
   nsec3: {
     name: 'nsd',
     edit: async (primary, edit) => {
-      putFile(primary.directory, 'zone', zoneText(1 + edit, `e${edit} 60 A 192.0.2.${edit}\n`))
+      putFile(primary.directory, 'zone', zoneText(1 + edit, `${addedBy(edit).join('\n')}\n`))
       primary.signal('SIGHUP')
     },
   },
@@ -137,20 +156,20 @@ for (const [denial, { name, edit }] of Object.entries(ROWS)) {
     for (const [question, rcode, isSecure] of QUESTIONS) {
       await delv.expect(t, question, rcode, isSecure)
     }
-    for (const number of [1, 2, 3]) {
+    for (const number of [1, 2, 3, 4]) {
       await arrives(number)
       await check(`edit ${number}`)
+      await verify(t, directory, await transferred(port, ZONE))
     }
     await server.prints(/transferred \(IXFR\)/)
-    await verify(t, directory, await transferred(port, ZONE))
 
     server.process.kill('SIGKILL')
     await server.exited()
     server = await startServer(t, { corefile, beside: { port, directory } })
-    await until(() => isAnswered(port, 3), 'the zone after a restart')
+    await until(() => isAnswered(port, 4), 'the zone after a restart')
     t.equal(readKey(join(directory, 'keys')), key, 'the same key')
     await check('after a restart')
-    await arrives(4)
+    await arrives(5)
     await check('an edit after a restart')
     await verify(t, directory, await transferred(port, ZONE))
     t.notMatch(server.output(), /\[ERROR\]/)
