@@ -9,9 +9,9 @@ export interface ZoneKeys {
   readonly cds: readonly Uint8Array[]
   /** CDNSKEY rdata; empty = there is no CDNSKEY RRset. */
   readonly cdnskeys: readonly Uint8Array[]
-  /** They sign DNSKEY, CDS and CDNSKEY. */
+  /** They sign DNSKEY, CDS and CDNSKEY: see `signersOf`. */
   readonly keySigners: readonly SigningKey[]
-  /** They sign all other RRsets. */
+  /** They sign all RRsets except DNSKEY. */
   readonly zoneSigners: readonly SigningKey[]
 }
 

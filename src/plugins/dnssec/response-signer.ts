@@ -1,16 +1,17 @@
 import type { Clock } from '../../base/clock.ts'
 import { composeNsec } from '../../dns/dnssec/denial-rdata.ts'
-import type { SigningKey } from '../../dns/dnssec/dnskey.ts'
 import { type SignedSet, signSet } from '../../dns/dnssec/rrsig.ts'
 import { RRClass } from '../../dns/iana/classes.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { type Response, signedType } from '../../dns/message/response.ts'
 import type { Section } from '../../dns/message/section.ts'
 import { NameBuffer } from '../../dns/name/hashed-name.ts'
+import { equalNames } from '../../dns/name/name.ts'
 import { equalNamesAt } from '../../dns/name/name-at.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { Transaction } from '../../plugin/transaction.ts'
 import { ClockGuard } from '../../signing/zone/clock-guard.ts'
+import { signersOf } from '../../signing/zone/signers-of.ts'
 import type { SigningPolicy } from '../../signing/zone-keys.ts'
 import { nameAfter, provenTypes } from './compact-denial.ts'
 import type { SignatureBudget } from './signature-budget.ts'
@@ -174,7 +175,7 @@ export class ResponseSigner {
     const now = this.#nowSeconds()
     const expirationSeconds = now + validitySeconds - Math.floor(random() * jitterSeconds)
     const times = { inceptionSeconds: now - inceptionOffsetSeconds, expirationSeconds }
-    const signers = signersOf(zone, set.type)
+    const signers = signersOf(zone.keys!, set.type, equalNames(set.owner, zone.apex))
     const rrsigs = signers.map((key) => signSet(set, key, zone.apex, times))
     const signatures = { rrsigs, record, dueSeconds: expirationSeconds - refreshSeconds }
     const isNew = this.#cache!.store(signatures) === Stored.New
@@ -199,11 +200,6 @@ function addSignatures(
     const { length } = rrsig
     response.add(section, owner, at, RRType.RRSIG, RRClass.IN, ttlSeconds, rrsig, 0, length)
   }
-}
-
-function signersOf({ keys }: LinkedZone, type: number): readonly SigningKey[] {
-  const isOfKeys = type === RRType.DNSKEY || type === RRType.CDS || type === RRType.CDNSKEY
-  return isOfKeys ? keys!.keySigners : keys!.zoneSigners
 }
 
 /** True if record `i` belongs to the RRset of record `first`. */

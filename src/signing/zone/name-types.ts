@@ -13,11 +13,6 @@ import type { ImageSet, ZoneView } from './zone-view.ts'
 /** The types that a signer makes, and removes, wherever they are in the zone. */
 const MADE: ReadonlySet<number> = new Set([RRType.RRSIG, RRType.NSEC, RRType.NSEC3])
 
-/** True if the key signing keys sign the RRset of that type at the apex. */
-export function isKeySet(type: number): boolean {
-  return type === RRType.DNSKEY || type === RRType.CDS || type === RRType.CDNSKEY
-}
-
 /** What a name is in the zone. */
 export interface OwnerKind {
   /** Below a zone cut or a DNAME, or an owner of NSEC3 only: nothing of it is signed or proved. */

@@ -1,9 +1,8 @@
-import type { SigningKey } from '../../dns/dnssec/dnskey.ts'
 import { algorithmOf, coveredType, expirationOf, tagOf } from '../../dns/dnssec/rrsig.ts'
 import { RRType } from '../../dns/iana/types.ts'
 import { signaturesPerAnswer } from '../../zone/image/signature-directory.ts'
 import type { SigningPolicy, ZoneKeys } from '../zone-keys.ts'
-import { isKeySet } from './name-types.ts'
+import { signersOf } from './signers-of.ts'
 import type { ImageSet, ZoneView } from './zone-view.ts'
 
 /** What a scan of all names found. */
@@ -93,13 +92,9 @@ export class NameCheck {
   }
 
   #isOfSigner(rrsig: Uint8Array, isApex: boolean): boolean {
-    return this.#signersOf(coveredType(rrsig), isApex).some((key) => {
+    return signersOf(this.#keys, coveredType(rrsig), isApex).some((key) => {
       return key.tag === tagOf(rrsig) && key.algorithm === algorithmOf(rrsig)
     })
-  }
-
-  #signersOf(type: number, isApex: boolean): readonly SigningKey[] {
-    return isApex && isKeySet(type) ? this.#keys.keySigners : this.#keys.zoneSigners
   }
 
   /** True if each answer has as many signatures as keys sign. */
@@ -108,7 +103,7 @@ export class NameCheck {
     const blocks = Array.from(steering.subarray(1, 1 + steering[0]!))
     return blocks.every((block) => {
       const type = steering[block]! >>> 16
-      return signaturesPerAnswer(steering, block) === this.#signersOf(type, isApex).length
+      return signaturesPerAnswer(steering, block) === signersOf(this.#keys, type, isApex).length
     })
   }
 }

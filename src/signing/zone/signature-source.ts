@@ -12,9 +12,9 @@ import {
 import { RRType } from '../../dns/iana/types.ts'
 import { decodeDirectory, type SignedType } from '../../zone/image/signature-directory.ts'
 import type { SigningPolicy, ZoneKeys } from '../zone-keys.ts'
-import { isKeySet } from './name-types.ts'
 import { answersOf, contentKey, type SetAnswer, type SetData } from './set-answers.ts'
 import { timesOf } from './signature-times.ts'
+import { isKeySet, signersOf } from './signers-of.ts'
 import type { ImageSet, ZoneView } from './zone-view.ts'
 
 /** A signature that is not due is still reused if more of its refresh time is left than this share. */
@@ -126,9 +126,7 @@ export class SignatureSource {
 
   /** Returns the keys that sign an RRset. */
   signersOf(type: number, isApex: boolean): Signers {
-    const { keySigners, zoneSigners } = this.#parts.keys
-    const signsKeys = isApex && isKeySet(type)
-    return { signsKeys, keys: signsKeys ? keySigners : zoneSigners }
+    return { signsKeys: isApex && isKeySet(type), keys: signersOf(this.#parts.keys, type, isApex) }
   }
 
   timesOf(key: string, type: number): SignatureTimes {

@@ -1,4 +1,5 @@
 import { composeNsec, composeNsec3 } from '../../../src/dns/dnssec/denial-rdata.ts'
+import type { SigningKey } from '../../../src/dns/dnssec/dnskey.ts'
 import { Nsec3Hasher } from '../../../src/dns/dnssec/nsec3.ts'
 import { coveredType, verifySet } from '../../../src/dns/dnssec/rrsig.ts'
 import { printType, RRType } from '../../../src/dns/iana/types.ts'
@@ -23,7 +24,12 @@ import { APEX, KSK, MADE, ZSK } from './signing-stage.ts'
  * A second implementation of what a signed zone has, straight from the RFCs, for all names at once.
  */
 
-const KEY_TYPES: readonly number[] = [RRType.DNSKEY, RRType.CDS, RRType.CDNSKEY]
+/** The types that the zone signing key does not sign alone. */
+const SIGNERS: ReadonlyMap<number, readonly SigningKey[]> = new Map([
+  [RRType.DNSKEY, [KSK]],
+  [RRType.CDS, [KSK, ZSK]],
+  [RRType.CDNSKEY, [KSK, ZSK]],
+])
 const AT_CUT: readonly number[] = [RRType.NS, RRType.DS]
 
 /** The RRsets of one name. */
@@ -131,7 +137,7 @@ function answersOf(set: OwnedRRset): (OwnedRRset | undefined)[] {
   })
 }
 
-/** Returns what is wrong with the signatures: each answer of an authoritative RRset has exactly one, which is valid. */
+/** Returns what is wrong with the signatures: each answer of an authoritative RRset has one of each of its keys. */
 export function faultsOfSignatures(contents: readonly OwnedRRset[]): string[] {
   const faults: string[] = []
   const expected = new Set<string>()
@@ -145,22 +151,31 @@ export function faultsOfSignatures(contents: readonly OwnedRRset[]): string[] {
     const key = `${nameKey(set.owner)} ${set.type}`
     const answers = answersOf(set)
     if (answers.some((answer) => answer !== undefined)) expected.add(key)
-    const { dnskey } = KEY_TYPES.includes(set.type) ? KSK : ZSK
+    const signers = SIGNERS.get(set.type) ?? [ZSK]
     const own = rrsigsOf.get(nameKey(set.owner))
     const words = own?.steering ?? new Uint32Array(1)
     const block = findSignedType(words, 0, set.type)
     for (const [i, answer] of answers.entries()) {
       if (answer === undefined) continue
       const at = block === 0 ? -1 : signatureOf(words, block, i)
-      const rrsig = own?.rdata[at]
-      const isSigned = rrsig !== undefined && verifySet(answer, rrsig, dnskey)
+      const isSigned = signers.every(({ dnskey }, k) => {
+        const rrsig = own?.rdata[at + k]
+        return rrsig !== undefined && verifySet(answer, rrsig, dnskey)
+      })
       if (!isSigned)
         faults.push(`${printName(set.owner)} ${printType(set.type)} answer ${i}: ${at}`)
     }
   }
   for (const { owner, rdata, steering } of rrsigs) {
     const types = decodeDirectory(steering!, 0)
-    const used = new Set(types.flatMap((type) => [type.default.signature, ...type.answers]))
+    const used = new Set(
+      types.flatMap(({ signaturesPerAnswer, answers, ...type }) => {
+        const firsts = [type.default.signature, ...answers]
+        return firsts.flatMap((first) =>
+          Array.from({ length: signaturesPerAnswer }, (_, k) => (first ?? -1) + k),
+        )
+      }),
+    )
     for (const [i, rrsig] of rdata.entries()) {
       const key = `${nameKey(owner)} ${coveredType(rrsig)}`
       if (!expected.has(key) || !used.has(i)) faults.push(`${key} has a signature too many`)
