@@ -53,6 +53,7 @@ export async function startUnboundResolver(t: Test, options: Delegated): Promise
   use-syslog: no
   do-daemonize: no
   do-not-query-localhost: no
+  unblock-lan-zones: yes
   num-threads: 1
   ${options.reuses === undefined ? subnets : lines[options.reuses]}
   trust-anchor: "${options.key.replace(/\s+/g, ' ')}"
