@@ -21,6 +21,8 @@ const Kind = {
   /** The name exists. */
   NoData: 'no data',
   NoName: 'no name',
+  /** The name exists, and the server knows that it has no records. */
+  Empty: 'empty name',
   /** NSEC, RRSIG and ANY of a name that has no records of its own: its NSEC record, or the signature of that. */
   Proof: 'proof',
 } as const
@@ -77,10 +79,42 @@ const MANIFESTS =
   ) +
   probeManifest('part', '192.0.2.8', false)
 
+/** Types of one name, and their rdata. */
+const MANY: Readonly<Record<string, string>> = {
+  TYPE65280: '\\# 1 00',
+  TYPE65534: '\\# 1 00',
+  TYPE500: '\\# 1 00',
+  DLV: `1 13 2 ${'00'.repeat(32)}`,
+  NULL: '\\# 1 00',
+  CAA: '0 issue \\";\\"',
+}
+
+function ofMany(type: string): string {
+  return `template IN ${type} s.example {
+    match ^many\\.s\\.example\\.$
+    answer "{{ .Name }} 60 IN ${type} ${MANY[type]}"
+    fallthrough
+  }`
+}
+
 const HOSTS = `hosts {
     192.0.2.1 www.s.example
     192.0.2.2 *.wild.s.example
+    192.0.2.3 dn.s.example
+    192.0.2.4 many.s.example
   }
+  template IN DNAME s.example {
+    match ^dn\\.s\\.example\\.$
+    answer "{{ .Name }} 60 IN DNAME wild.s.example."
+    fallthrough
+  }
+  template IN ANY s.example {
+    match ^(?P<label>[a-z]+)\\.dn\\.s\\.example\\.$
+    answer "dn.s.example. 60 IN DNAME wild.s.example."
+    answer "{{ .Name }} 60 IN CNAME {{ .Group.label }}.wild.s.example."
+    fallthrough
+  }
+  ${Object.keys(MANY).map(ofMany).join('\n  ')}
   template IN ANY s.example {
     match nope
     rcode NXDOMAIN
@@ -112,7 +146,7 @@ const ROWS: Readonly<Record<string, { readonly lines: string; readonly questions
       ['any.wild DS', Kind.NoData],
       ['any.wild A', Kind.Answer],
       ['*.wild A', Kind.Answer],
-      ['wild A', Kind.NoData],
+      ['wild A', Kind.Empty],
       ['part A', Kind.NoData],
       ['part AAAA', Kind.NoData],
       ['part ANY', Kind.Answer],
@@ -122,9 +156,9 @@ const ROWS: Readonly<Record<string, { readonly lines: string; readonly questions
       ['empty A', Kind.Answer],
       ['b.ent ANY', Kind.Proof],
       ['b.ent RRSIG', Kind.Proof],
-      ['b.ent A', Kind.NoData],
-      ['b.ent DS', Kind.NoData],
-      ['ent A', Kind.NoData],
+      ['b.ent A', Kind.Empty],
+      ['b.ent DS', Kind.Empty],
+      ['ent A', Kind.Empty],
       ['a.b.ent CDNSKEY', Kind.NoData],
       ['a.b.ent TXT', Kind.Answer],
       ['nope RRSIG', Kind.Proof],
@@ -143,6 +177,20 @@ const ROWS: Readonly<Record<string, { readonly lines: string; readonly questions
       ['@ DNSKEY', Kind.Answer],
     ],
   },
+  'names in a zone of DNSRecords and elsewhere': {
+    lines: `template IN TXT s.example {
+    match ^ent\\.s\\.example\\.$
+    answer "{{ .Name }} 60 IN TXT text"
+    fallthrough
+  }
+  kuadrant {\n manifests zones\n }`,
+    questions: [
+      ['ent A', Kind.NoData],
+      ['ent TXT', Kind.Answer],
+      ['b.ent A', Kind.NoData],
+      ['ent MX', Kind.NoData],
+    ],
+  },
   'names that are signed on demand': {
     lines: HOSTS,
     questions: [
@@ -155,6 +203,19 @@ const ROWS: Readonly<Record<string, { readonly lines: string; readonly questions
       ['any.wild RRSIG', Kind.Proof],
       ['any.wild DS', Kind.NoData],
       ['any.wild A', Kind.Answer],
+      ['dn TXT', Kind.NoData],
+      ['dn DNAME', Kind.Answer],
+      ['dn A', Kind.Answer],
+      ['x.dn A', Kind.Answer],
+      ['dn MX', Kind.NoData],
+      ['many TXT', Kind.NoData],
+      ['many TYPE65280', Kind.Answer],
+      ['many TYPE65534', Kind.Answer],
+      ['many TYPE500', Kind.Answer],
+      ['many DLV', Kind.Answer],
+      ['many NULL', Kind.Answer],
+      ['many CAA', Kind.Answer],
+      ['many TYPE65281', Kind.NoData],
       ['nope RRSIG', Kind.Proof],
       ['nope ANY', Kind.NoName],
       ['nope A', Kind.NoName],
@@ -218,7 +279,8 @@ function checkServer(t: Test, reply: Reply, question: string, kind: Kind): void 
   if (isAnswered) return
   t.equal(proofs.length, 1, `${question}: one proof`)
   const types = proofs.join().replace(/^.* NSEC \S+ /, '')
-  if (kind === Kind.NoName) t.match(types, /^RRSIG NSEC (NXNAME|TYPE128)$/, question)
+  if (kind === Kind.Empty) t.equal(types, 'RRSIG NSEC', question)
+  else if (kind === Kind.NoName) t.match(types, /^RRSIG NSEC (NXNAME|TYPE128)$/, question)
   else t.notOk(types.split(' ').includes(type), question)
   t.equal(/NXNAME|TYPE128/.test(types), kind === Kind.NoName, `${question}: ${types}`)
 }

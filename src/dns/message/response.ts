@@ -72,6 +72,8 @@ export class Response {
   isSteered = false
   /** Sets the flag CO: the reply is from a zone with compact denial, and the query has CO (RFC 9824 section 5.1). */
   isCompact = false
+  /** The denied name exists in a zone, but has no records there: names below it have some, or its wildcard has none. */
+  isEmptyName = false
   /** A link changed the answer after a link below signed it: its signatures and proofs are not valid. */
   needsSigning = false
   /** NSID to return if the client requests it (RFC 5001); null = none configured. */
@@ -124,6 +126,7 @@ export class Response {
     this.authoritative = false
     this.authenticData = false
     this.truncated = false
+    this.isEmptyName = false
     this.needsSigning = false
     this.isSearched = false
     this.edeCode = -1
@@ -152,6 +155,7 @@ export class Response {
     this.scopeBits = 0
     this.isSteered = false
     this.isCompact = false
+    this.isEmptyName = false
     this.needsSigning = false
     this.isSearched = false
     this.nsid = null

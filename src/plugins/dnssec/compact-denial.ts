@@ -1,6 +1,8 @@
 import { RRType } from '../../dns/iana/types.ts'
 import { lowerName } from '../../dns/name/name.ts'
 import { nameOctetsAt } from '../../dns/name/name-at.ts'
+import { OctetWriter } from '../../dns/rdata/octets.ts'
+import { composeTypes } from '../../dns/rdata/type-bitmap.ts'
 
 const NAME_OCTETS_MAX = 255
 const LABEL_OCTETS_MAX = 63
@@ -13,74 +15,84 @@ export const Proof = {
   Insecure: 0x1_0001,
   /** The name exists, and may have any type. */
   Name: 0x1_0002,
+  /** The name exists, and has no types. */
+  Empty: 0x1_0003,
 } as const
 
+/** Types that prove something else than that a name exists, that no name has, or that only an apex has. */
+const EXCLUDED: ReadonlySet<number> = new Set([
+  RRType.NS,
+  RRType.CNAME,
+  RRType.SOA,
+  RRType.OPT,
+  RRType.DS,
+  RRType.DNSKEY,
+  RRType.NSEC3,
+  RRType.NSEC3PARAM,
+])
+/** Ranges of types, first and last: all that are in use, assigned soon, or private (RFC 6895 section 3.1). */
+const RANGES: readonly (readonly [number, number])[] = [
+  [RRType.A, 127],
+  [RRType.URI, 511],
+  [RRType.TA, RRType.DLV],
+  [65_280, 65_534],
+]
 /**
  * Types that a name may have, as its source knows them only by query. A validator may conclude from one NSEC record
- * that a type is missing (RFC 8198), so the list has all types of records that are in use. It has no CNAME, DNAME, NS
- * and DS: with these, the record would prove something else.
+ * that a type is missing (RFC 8198), so the list has all types but those for which the record has no room.
  */
-const TYPES: readonly number[] = [
-  RRType.A,
-  RRType.PTR,
-  RRType.HINFO,
-  RRType.MX,
-  RRType.TXT,
-  RRType.RP,
-  RRType.AFSDB,
-  RRType.AAAA,
-  RRType.LOC,
-  RRType.SRV,
-  RRType.NAPTR,
-  RRType.KX,
-  RRType.CERT,
-  RRType.APL,
-  RRType.SSHFP,
-  RRType.IPSECKEY,
-  RRType.RRSIG,
-  RRType.NSEC,
-  RRType.DHCID,
-  RRType.TLSA,
-  RRType.SMIMEA,
-  RRType.HIP,
-  RRType.CDS,
-  RRType.CDNSKEY,
-  RRType.OPENPGPKEY,
-  RRType.CSYNC,
-  RRType.ZONEMD,
-  RRType.SVCB,
-  RRType.HTTPS,
-  RRType.DSYNC,
-  RRType.HHIT,
-  RRType.BRID,
-  RRType.SPF,
-  RRType.NID,
-  RRType.L32,
-  RRType.L64,
-  RRType.LP,
-  RRType.EUI48,
-  RRType.EUI64,
-  RRType.URI,
-  RRType.CAA,
-  RRType.AVC,
-  RRType.DOA,
-  RRType.AMTRELAY,
-  RRType.RESINFO,
-  RRType.WALLET,
-  RRType.CLA,
-  RRType.IPN,
-]
+const TYPES: readonly number[] = RANGES.flatMap(([first, last]) => {
+  const types = Array.from({ length: last - first + 1 }, (_, i) => first + i)
+  return types.filter((type) => !EXCLUDED.has(type))
+})
 const APEX_TYPES: readonly number[] = [...TYPES, RRType.NS, RRType.SOA, RRType.DNSKEY]
-const PROVED: readonly number[] = [RRType.RRSIG, RRType.NSEC]
 
-/** Returns the types of an NSEC record of compact denial (RFC 9824 section 3). `proof`: see `Proof`. */
-export function provenTypes(proof: number, isApex: boolean): readonly number[] {
-  if (proof === Proof.NoName) return [...PROVED, RRType.NXNAME]
-  if (proof === Proof.Insecure) return [...PROVED, RRType.NS]
-  const types = isApex ? APEX_TYPES : TYPES
+/** Type bitmaps of the records (RFC 9824 section 3). Made once: most have several hundred types. */
+const BITMAPS = {
+  noName: bitmapOf([RRType.RRSIG, RRType.NSEC, RRType.NXNAME]),
+  insecure: bitmapOf([RRType.RRSIG, RRType.NSEC, RRType.NS]),
+  empty: bitmapOf([RRType.RRSIG, RRType.NSEC]),
+  name: bitmapOf(TYPES),
+  apex: bitmapOf(APEX_TYPES),
   // Also a CNAME, so that no validator concludes anything from the record.
-  if (proof === Proof.Name) return isApex ? types : [...types, RRType.CNAME]
-  return types.filter((type) => type !== proof)
+  nameOrAlias: bitmapOf([...TYPES, RRType.CNAME]),
+}
+
+/** Returns the NSEC record of a name. `next`: the name that follows, in lower case; `proof`: see `Proof`. */
+export function composeProof(next: Uint8Array, proof: number, isApex: boolean): Uint8Array {
+  return Buffer.concat([next, provenTypes(proof, isApex)])
+}
+
+function provenTypes(proof: number, isApex: boolean): Uint8Array {
+  switch (proof) {
+    case Proof.NoName:
+      return BITMAPS.noName
+    case Proof.Insecure:
+      return BITMAPS.insecure
+    case Proof.Empty:
+      return BITMAPS.empty
+    case Proof.Name:
+      return isApex ? BITMAPS.apex : BITMAPS.nameOrAlias
+    default:
+      return withoutType(isApex ? BITMAPS.apex : BITMAPS.name, proof)
+  }
+}
+
+function bitmapOf(types: readonly number[]): Uint8Array {
+  const out = new OctetWriter()
+  composeTypes(new Set(types), out)
+  return out.octets()
+}
+
+/** Returns a copy of a bitmap without a type. Each octet has several types, so the copy is as long. */
+function withoutType(bitmap: Uint8Array, type: number): Uint8Array {
+  const copy = bitmap.slice()
+  for (let at = 0; at < copy.length; at += 2 + copy[at + 1]!) {
+    if (copy[at] !== type >> 8) continue
+    const octet = (type & 0xff) >> 3
+    if (octet < copy[at + 1]!) copy[at + 2 + octet]! &= ~(0x80 >> (type & 7))
+  }
+  return copy
 }
 
 /**

@@ -38,12 +38,19 @@ export class ReplySigning {
   readonly #zones: SigningZones
   readonly #signer: ResponseSigner
   readonly #isChanged: boolean
+  readonly #knowsEmpty: boolean
   readonly #name = new NameBuffer()
 
-  constructor(zones: SigningZones, signer: ResponseSigner, isChanged = false) {
+  /** `knowsEmpty`: a name that `isEmptyName` is set for has no records of other links either. */
+  constructor(
+    zones: SigningZones,
+    signer: ResponseSigner,
+    { isChanged = false, knowsEmpty = false } = {},
+  ) {
     this.#zones = zones
     this.#signer = signer
     this.#isChanged = isChanged
+    this.#knowsEmpty = knowsEmpty
   }
 
   /** Why the clock did not allow a signature, after a call returned false; '' = the limit was reached. */
@@ -161,6 +168,7 @@ export class ReplySigning {
   #proofOf(tx: Transaction, end: NameAt, exists: boolean, isApex: boolean): number {
     const { qtype } = tx.query
     if (!exists) return Proof.NoName
+    if (this.#knowsEmpty && tx.response.isEmptyName) return Proof.Empty
     if (qtype === RRType.NSEC || qtype === RRType.RRSIG || qtype === RRType.ANY) return Proof.Name
     return qtype === RRType.DS && !isApex && this.#isDelegation(tx, end) ? Proof.Insecure : qtype
   }

@@ -1,5 +1,4 @@
 import type { Clock } from '../../base/clock.ts'
-import { composeNsec } from '../../dns/dnssec/denial-rdata.ts'
 import { type SignedSet, signSet } from '../../dns/dnssec/rrsig.ts'
 import { RRClass } from '../../dns/iana/classes.ts'
 import { RRType } from '../../dns/iana/types.ts'
@@ -13,7 +12,7 @@ import type { Transaction } from '../../plugin/transaction.ts'
 import { ClockGuard } from '../../signing/zone/clock-guard.ts'
 import { signersOf } from '../../signing/zone/signers-of.ts'
 import type { SigningPolicy } from '../../signing/zone-keys.ts'
-import { nameAfter, provenTypes } from './compact-denial.ts'
+import { composeProof, nameAfter } from './compact-denial.ts'
 import type { SignatureBudget } from './signature-budget.ts'
 import { type CachedSignatures, SignatureCache, Stored } from './signature-cache.ts'
 import type { LinkedZone } from './signing-zones.ts'
@@ -105,7 +104,7 @@ export class ResponseSigner {
     if (signatures === undefined) {
       if (this.#isRefused) return false
       const isApex = this.#owner.labelCount === zone.labels
-      const record = composeNsec(nameAfter(owner, at, zone.apex), provenTypes(proof, isApex))
+      const record = composeProof(nameAfter(owner, at, zone.apex), proof, isApex)
       const set = { owner: this.#ownerName(), type: RRType.NSEC, ttlSeconds, rdata: [record] }
       signatures = this.#sign(tx, zone, set, record)
     }

@@ -7,7 +7,7 @@ import { collectWhileServing } from '../../plugin/collect.ts'
 import type { CounterSlots } from '../../plugin/counter-slots.ts'
 import type { CheckHook, DirectivePart } from '../../plugin/description.ts'
 import type { Directive, SetupContext } from '../../plugin/directive.ts'
-import type { Handler } from '../../plugin/handler.ts'
+import { type Handler, Trait } from '../../plugin/handler.ts'
 import { ZONE_SIGNING } from '../../signing/registry.ts'
 import type { KeyShare } from '../../signing/shared/key-share.ts'
 import { ClockWatch } from './clock-watch.ts'
@@ -59,17 +59,36 @@ export const dnssec: Directive = {
     const handler = (next: Handler): Handler => {
       // Sources that sign all zones in their images need no link.
       if (signing.served().length === 0 && !signing.isCompact) return next
-      return new Dnssec(next, signing, new ReplySigning(signing, signer))
+      const knowsEmpty = answersFromZones(next)
+      return new Dnssec(next, signing, new ReplySigning(signing, signer, { knowsEmpty }))
     }
     const handlerAboveChanges = (next: Handler): Handler => {
       signing.signChanges()
-      return new ChangedReplies(next, signing, new ReplySigning(signing, signer, true))
+      return new ChangedReplies(
+        next,
+        signing,
+        new ReplySigning(signing, signer, { isChanged: true }),
+      )
     }
     const check = checkOf(c, keys, options)
     const link: DirectivePart = { handler, handlerAboveChanges, check }
     const [above, below] = shareKeys(c, options)
     return [above, link, serving, below, exportCounts(c, slots)]
   },
+}
+
+/**
+ * True if the first handler that answers has zones, and gives their names to no other one: then no other handler has
+ * records of a name that exists in these zones.
+ */
+function answersFromZones(next: Handler): boolean {
+  let handler = next
+  for (;;) {
+    const { link, only } = handler
+    if (link !== undefined) handler = link.next
+    else if (only !== undefined && (only.queries & Trait.Every) === 0) handler = only.next
+    else return handler.source !== undefined
+  }
 }
 
 /** Gives the keys to the servers that `share` names. The second part starts after the keys exist. */

@@ -309,6 +309,11 @@ export class ZoneReader {
     return equalOctets(bytes, at, name, start, octets)
   }
 
+  /** True if a name has no RRsets. @hot */
+  isEmptyBody(body: number): boolean {
+    return this.words[body + BODY_STATE]! >>> BODY_COUNT_SHIFT === 0
+  }
+
   /** Returns the body of a node in this version, or 0 if the name does not exist in it. @hot */
   visibleBody(node: number): number {
     let body = this.words[node + NODE_BODY]!

@@ -276,9 +276,10 @@ export class ZoneAnswerer {
   #deny(query: Query, response: Response, match: Match, chosen = 0): void {
     const first = response.count
     this.#addSoa(query, response)
+    const { body, label } = this.#finder
+    response.isEmptyName = match !== Match.None && this.reader.isEmptyBody(body)
     if (!this.#proves || response.count === first) return
     const denial = this.#denial
-    const { body, label } = this.#finder
     const proof = chosen === 0 ? 0 : this.#adder.proofOfLast(body, this.#typeOf(chosen))
     let isProved = true
     if (match === Match.None) isProved = denial.addNameError(response, label)

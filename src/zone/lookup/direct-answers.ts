@@ -264,7 +264,10 @@ export class DirectAnswers {
     if (match === Match.None) {
       response.imputedLabel = zoneLabel
       response.rcode = Rcode.NXDOMAIN
-    } else response.rcode = Rcode.NOERROR
+    } else {
+      response.rcode = Rcode.NOERROR
+      if (query.dnssecOk) response.isEmptyName = reader.isEmptyBody(this.#finder.body)
+    }
     return true
   }
 
