@@ -19,6 +19,8 @@ interface Delegated {
    * again.
    */
   readonly reuses?: 'proofs' | 'nothing'
+  /** The longest reply that Unbound accepts over UDP. */
+  readonly payloadOctets?: number
 }
 
 export interface RunningResolver {
@@ -61,6 +63,7 @@ export async function startUnboundResolver(t: Test, options: Delegated): Promise
   cache-max-negative-ttl: 5
   val-log-level: 2
   ede: yes
+  edns-buffer-size: ${options.payloadOctets ?? 1232}
   verbosity: 1
 remote-control:
   control-enable: no

@@ -223,14 +223,15 @@ function composeSection(
 }
 
 /**
- * Removes the RRset of record `cut` with its signatures from the message, and RRsets that are mixed
- * with it (a shuffle mixes A and AAAA). Returns the new end of the section.
+ * Removes the RRset of record `cut` with its signatures from the message, and RRsets of which a part
+ * is behind its first record: a shuffle mixes A and AAAA, and signatures that are made on demand
+ * follow all RRsets. Returns the new end of the section.
  */
 function cutRRset(response: Response, section: number, cut: number): number {
   let first = cut
   for (let i = cut - 1; i >= 0; i--) {
     if (response.section[i] !== section) continue
-    for (let k = cut; k >= first; k--) {
+    for (let k = response.count - 1; k >= first; k--) {
       if (response.section[k] !== section || !sameRRset(response, i, k)) continue
       first = i
       break

@@ -134,6 +134,9 @@ t.test('truncation', async (t) => {
       type: 28,
       rdata: new Uint8Array(16),
     }))
+  const signature = (name: string, covered: number): Spec => {
+    return { section: 0, name, type: 46, rdata: Uint8Array.of(0, covered, ...new Uint8Array(80)) }
+  }
   const table: {
     name: string
     records: Spec[]
@@ -178,6 +181,25 @@ t.test('truncation', async (t) => {
         ...[28, 1, 28, 1, 28].flatMap((type) => fill(2, 'y.example.org', 1, 80, type)),
       ],
       want: [0, 0, 1, false],
+    },
+    {
+      name: 'an RRset whose signature comes later goes with it',
+      records: [
+        ...fill(0, 'www.example.org', 1, 10, 5),
+        ...fill(0, 'x.example.org', 10, 100),
+        ...[5, 16].map((covered) => signature('www.example.org', covered)),
+      ],
+      want: [0, 0, 0, true],
+    },
+    {
+      name: 'an RRset whose signature comes earlier stays',
+      records: [
+        ...fill(0, 'www.example.org', 1, 10, 5),
+        signature('www.example.org', 5),
+        ...fill(0, 'x.example.org', 10, 100),
+        signature('x.example.org', 16),
+      ],
+      want: [2, 0, 0, true],
     },
     {
       name: 'a referral that fits',
