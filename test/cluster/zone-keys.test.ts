@@ -13,9 +13,10 @@ import { UdpClient } from '../support/client.ts'
 import { CLUSTER_TEST_MS, Cluster } from '../support/cluster.ts'
 import { needsCluster } from '../support/cluster-binary.ts'
 import { deploy, writeKubeconfig } from '../support/deployed.ts'
+import { getText } from '../support/get-text.ts'
 import { composeManifests } from '../support/kustomize.ts'
 import { may, rightsInForce, SYSTEM } from '../support/rights.ts'
-import { type RunningServer, runSextant, startServer } from '../support/server.ts'
+import { freePort, type RunningServer, runSextant, startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 import { readMessage } from '../support/wire.ts'
@@ -49,16 +50,20 @@ interface Answer {
 class Signer {
   readonly server: RunningServer
   readonly #client: UdpClient
+  readonly #ready: number
 
-  private constructor(server: RunningServer, client: UdpClient) {
+  private constructor(server: RunningServer, client: UdpClient, ready: number) {
     this.server = server
     this.#client = client
+    this.#ready = ready
   }
 
   /** The followers see a change within 10 seconds: the delay of the propagation is longer. */
   static async start(t: Test, kubeconfig: string): Promise<Signer> {
+    const ready = await freePort()
     const corefile = `k.example:{PORT} {
     bind 127.0.0.1
+    ready 127.0.0.1:${ready}
     file db
     dnssec {
         keys secret ${SYSTEM}/${NAME}
@@ -77,7 +82,12 @@ class Signer {
     const server = await startServer(t, { corefile, files: { db: DB } })
     const client = await UdpClient.connect(server.port)
     t.teardown(() => client.close())
-    return new Signer(server, client)
+    return new Signer(server, client, ready)
+  }
+
+  /** What the ready page says. */
+  async ready(): Promise<string> {
+    return (await getText(`http://127.0.0.1:${this.#ready}/ready`)).text
   }
 
   async ask(name: string, type: string): Promise<Answer> {
@@ -233,4 +243,74 @@ t.test('servers with one Secret', needsCluster(), async (t) => {
   t.equal(made.length, 2, 'two keys were made in all')
   for (const { server } of site.signers)
     t.notMatch(server.output(), /lacks private keys|PrivateKey|can't (?:read|change)/)
+})
+
+type Members = Readonly<Record<string, string>>
+
+/** What happens to the members of the Secret, undefined = it is deleted; and what the ready page says then. */
+const FAULTS: Readonly<
+  Record<string, readonly [change: (members: Members) => object | undefined, says: RegExp]>
+> = {
+  'is deleted': [
+    () => undefined,
+    /Secret sextant-system\/sextant-zone-keys does not exist; create it/,
+  ],
+  'is emptied': [() => ({}), /has lost the state of the rolls/],
+  'loses its private keys': [(members) => pick(members, /(key|state)$/), /lacks private keys/],
+  'has a broken private key': [
+    (members) => replace(members, /private$/, 'Private-key-format: v1.3\nAlgorithm: 13\n'),
+    /\.private/,
+  ],
+  'has a broken public key': [(members) => replace(members, /key$/, 'nonsense'), /\.key/],
+  'has a broken state': [(members) => replace(members, /state$/, '{'), /state/],
+}
+
+function pick(members: Members, pattern: RegExp): Members {
+  return Object.fromEntries(Object.entries(members).filter(([name]) => pattern.test(name)))
+}
+
+function replace(members: Members, pattern: RegExp, text: string): Members {
+  const base64 = Buffer.from(text).toString('base64')
+  return Object.fromEntries(
+    Object.entries(members).map(([name, value]) => [name, pattern.test(name) ? base64 : value]),
+  )
+}
+
+t.test('a Secret that is lost or broken: the zone stays signed', needsCluster(), async (t) => {
+  const cluster = await Cluster.start(t)
+  await cluster.createNamespace(SYSTEM)
+  const secrets = `/api/v1/namespaces/${SYSTEM}/secrets`
+  await cluster.must('POST', secrets, { metadata: { name: NAME } })
+  const signer = await Signer.start(t, cluster.kubeconfig('admin'))
+  const isReady = async (): Promise<boolean> => /^OK/.test(await signer.ready())
+  await until(isReady, 'a signed zone', STEP_MS_MAX)
+  const { rdata: dnskeys } = await signer.ask('k.example', 'DNSKEY')
+  const { data } = await cluster.must('GET', `${secrets}/${NAME}`)
+  const put = async (members: object): Promise<void> => {
+    const { metadata } = await cluster.must('GET', `${secrets}/${NAME}`)
+    await cluster.must('PUT', `${secrets}/${NAME}`, { metadata, data: members })
+  }
+  for (const [what, [change, says]] of Object.entries(FAULTS)) {
+    const members = change(data)
+    if (members === undefined) await cluster.must('DELETE', `${secrets}/${NAME}`)
+    else await put(members)
+    let page = ''
+    const isSaid = async (): Promise<boolean> => says.test((page = await signer.ready()))
+    await until(isSaid, `the ready page to say ${says}`, STEP_MS_MAX).catch((error: Error) => {
+      throw new Error(`${what}: ${error.message}, it says ${page}`)
+    })
+    t.comment(`${what}: ${page.trim()}`)
+    const www = await signer.ask('www.k.example', 'A')
+    t.ok(isValid(wire('www.k.example.'), RRType.A, www, dnskeys), `${what}: the zone stays signed`)
+    t.strictSame((await signer.ask('k.example', 'DNSKEY')).rdata, dnskeys, `${what}: same keys`)
+    if (members === undefined)
+      await cluster.must('POST', secrets, { metadata: { name: NAME }, data })
+    else await put(data)
+    await until(async () => !says.test(await signer.ready()), `${what}: its end`, STEP_MS_MAX)
+  }
+  t.strictSame((await signer.ask('k.example', 'DNSKEY')).rdata, dnskeys)
+  const texts = Object.values<string>(data).map((one) => Buffer.from(one, 'base64').toString())
+  const secret = texts.flatMap((text) => /^PrivateKey: (.*)$/m.exec(text)?.[1] ?? [])
+  t.equal(secret.length, 1)
+  t.notOk(signer.server.output().includes(secret[0]!), 'a private key is never logged')
 })
