@@ -217,3 +217,26 @@ t.test('a disk that is full while a key is written', needsRoot(), async (t) => {
   await reload(changed, /Reloading complete(.|\n)*Reloading complete/)
   await until(() => pairsIn(keys).length === 2, 'a key of the new algorithm')
 })
+
+t.test('a reload that leaves a zone unsigned warns of it', async (t) => {
+  const server = await startServer(t, { corefile: corefile('keys keys'), files: FILES })
+  const { directory, port } = server
+  const warning =
+    /zone s\.example\. is not signed any more: while its parent has a DS, .*restore `dnssec`/
+  const reload = async (text: string, isWarned: boolean): Promise<void> => {
+    const { length } = server.output()
+    writeFileSync(join(directory, 'Corefile'), text)
+    server.process.kill('SIGUSR1')
+    const since = () => server.output().slice(length)
+    await until(() => since().includes('Reloading complete'), 'the reload')
+    if (isWarned) await until(() => warning.test(since()), 'the warning')
+    else t.notMatch(since(), warning)
+  }
+  await reload(`${corefile('keys keys', port)}# changed\n`, false)
+  await reload(corefile('keys keys', port).replace(/ {2}dnssec {[^}]*}\n/, ''), true)
+  await reload(corefile('keys keys', port), false)
+  const before = server.output().length
+  server.process.kill('SIGTERM')
+  await server.exited()
+  t.notMatch(server.output().slice(before), warning, 'nothing at the end of the server')
+})

@@ -20,6 +20,7 @@ import type { ServedKeys } from './served-keys.ts'
 import { ShareLink } from './share-link.ts'
 import { type BudgetMemory, createBudgetMemory, SignatureBudget } from './signature-budget.ts'
 import { type KeysOfZone, SigningZones } from './signing-zones.ts'
+import { warnOfUnsigned } from './unsigned-zones.ts'
 
 /** The root zone in wire form. */
 const ROOT_OCTETS = 1
@@ -73,7 +74,7 @@ export const dnssec: Directive = {
     const check = checkOf(c, keys, options)
     const link: DirectivePart = { handler, handlerAboveChanges, check }
     const [above, below] = shareKeys(c, options)
-    return [above, link, serving, below, exportCounts(c, slots)]
+    return [above, link, serving, below, exportCounts(c, slots), warnOfUnsigned(c, signing, keys)]
   },
 }
 

@@ -63,6 +63,11 @@ export class SigningZones implements ZoneSigning {
     return { keys: this.#keys, policy, claim: () => this.#claim(zone) }
   }
 
+  /** The zones that are signed. */
+  get apexes(): readonly Uint8Array[] {
+    return this.#list().map(({ apex }) => apex)
+  }
+
   /** True: the link also serves zones that sources claim. */
   get isCompact(): boolean {
     return this.#settings.policy.denial === 'compact'
