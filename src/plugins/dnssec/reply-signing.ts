@@ -1,3 +1,4 @@
+import { hasNxname } from '../../dns/dnssec/denial-rdata.ts'
 import { Rcode, RRClass, RRType } from '../../dns/iana/index.ts'
 import type { Response } from '../../dns/message/response.ts'
 import { Section } from '../../dns/message/section.ts'
@@ -39,6 +40,8 @@ export class ReplySigning {
   readonly #signer: ResponseSigner
   readonly #isChanged: boolean
   readonly #knowsEmpty: boolean
+  /** The rcode is NOERROR, but a proof that was removed means that the qname does not exist. */
+  #isMissing = false
   readonly #name = new NameBuffer()
 
   /** `knowsEmpty`: a name that `isEmptyName` is set for has no records of other links either. */
@@ -66,6 +69,7 @@ export class ReplySigning {
   /** Returns false if the limit of new signatures is reached, or the clock is wrong: the reply is incomplete then. */
   sign(tx: Transaction, zone: LinkedZone): boolean {
     const { response } = tx
+    this.#isMissing = false
     if (this.#isChanged) this.#dropSignatures(tx)
     else if (zone.isClaimed) dropWildcardSignatures(response)
     dropAlias(tx)
@@ -105,12 +109,15 @@ export class ReplySigning {
    * other zones from the authority section: the SOA and NS of the name that the links below were asked for.
    */
   #dropSignatures(tx: Transaction): void {
-    const { response } = tx
+    const { query, response } = tx
     const end = findChainEnd(tx)
     const isOurs = this.#zoneOf(end.owner, end.at)?.keys !== undefined
+    // A reply with an alias may have the proof of a name that is not in it any more.
+    const isOfQname = end.owner === query.qname && !query.compactOk
     let kept = 0
     for (let i = 0; i < response.count; i++) {
       if (!this.#isInvalid(response, i, isOurs)) response.move(i, kept++)
+      else if (isOfQname && provesNoName(response, i)) this.#isMissing = true
     }
     response.count = kept
   }
@@ -146,7 +153,7 @@ export class ReplySigning {
     const zone = isQname ? first : this.#zoneOf(end.owner, end.at)
     if (zone?.keys === undefined) return true
     const isApex = nameOctetsAt(end.owner, end.at) === zone.apex.length
-    const exists = response.rcode !== Rcode.NXDOMAIN || isApex
+    const exists = (response.rcode !== Rcode.NXDOMAIN && !this.#isMissing) || isApex
     const soa = this.#useSoa(tx, zone)
     if (soa === -1) return false
     // The SOA that the link made answers for itself.
@@ -201,6 +208,15 @@ export class ReplySigning {
     response.add(section, apex, 0, RRType.SOA, RRClass.IN, SOA_TTL_SECONDS, soa, 0, length)
     return this.#signer.signSetOf(tx, zone, at, true) ? at : -1
   }
+}
+
+/** True for the record of compact denial that a link below made in place of NXDOMAIN. */
+function provesNoName(
+  { type, rdataBytes, rdataOffset, rdataOctets }: Response,
+  i: number,
+): boolean {
+  if (type[i] !== RRType.NSEC) return false
+  return hasNxname(rdataBytes[i]!, rdataOffset[i]!, rdataOctets[i]!)
 }
 
 function isSignable({ rrclass, type }: Response, i: number): boolean {
