@@ -2,7 +2,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { RRClass, RRType } from '../../../src/dns/iana/index.ts'
+import { scanType } from '../../../src/dns/iana/types.ts'
 import { scanName } from '../../../src/dns/name/name.ts'
+import { dnssec } from '../../../src/plugins/dnssec/setup.ts'
 import { kubernetes } from '../../../src/plugins/kubernetes/setup.ts'
 import { ZONE_VERSIONS } from '../../../src/xfr/zone-versions.ts'
 import { followerOf, SetUp, setupError } from '../../support/setup.ts'
@@ -11,6 +13,7 @@ import { show, transaction } from '../../support/transaction.ts'
 import { until } from '../../support/until.ts'
 import { ApiServer } from '../api-server.ts'
 import { askBlock as ask, NEXT } from '../ask-block.ts'
+import { printSigned, writeKey } from '../dnssec/stage.ts'
 
 const ZONES = ['cluster.local.', '10.in-addr.arpa.', 'ip6.arpa.']
 
@@ -326,4 +329,32 @@ t.test('kubectl proxy is an endpoint', async (t) => {
   t.teardown(() => c.stop())
   await c.start()
   t.match(await ask(c, `kubernetes.${SVC}`), /10\.3\.0\.1/)
+})
+
+t.test('signed on demand: proofs of names with and without records', async (t) => {
+  const key = await writeKey(temporaryDirectory(t), 'cluster.local.')
+  const rows: readonly (readonly [question: string, types: RegExp])[] = [
+    ['svc.cluster.local. A', /^RRSIG NSEC$/],
+    [`${SVC} TXT`, /^RRSIG NSEC$/],
+    [`_tcp.kubernetes.${SVC} DS`, /^RRSIG NSEC$/],
+    [`kubernetes.${SVC} TXT`, /^A .* AAAA .* TYPE65534$/],
+    ['10-1-0-9.default.pod.cluster.local. TXT', /^A .* AAAA .* TYPE65534$/],
+    ['cluster.local. TXT', /^A NS .* SOA .* TYPE65534$/],
+    [`nope.${SVC} A`, /^RRSIG NSEC NXNAME$/],
+  ]
+  const { block } = await place(t, 'pods insecure')
+  const c = block()
+  await c.start()
+  const sign = new SetUp(dnssec, `dnssec {\n key file ${key.path}\n}`, ['cluster.local.'])
+  await sign.start()
+  t.teardown(() => sign.stop())
+  const handler = sign.handler(c.handler(NEXT))
+  for (const [question, types] of rows) {
+    const [name = '', type = ''] = question.split(' ')
+    const tx = transaction({ name, type: scanType(type)!, dnssecOk: true })
+    await handler.serve(tx)
+    const proof = printSigned(tx.response, [key.key]).find((line) => / NSEC /.test(line)) ?? ''
+    t.match(proof.replace(/^.* NSEC \d+ \S+ /, ''), types, question)
+    t.notMatch(proof, /unsigned|bogus/, question)
+  }
 })
