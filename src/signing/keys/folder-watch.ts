@@ -10,25 +10,31 @@ const POLL_MS = 10_000
 /** The version of each file, by name. */
 type Versions = ReadonlyMap<string, string>
 
+interface FolderWatchParts {
+  /** Returns the versions of all files that count. */
+  readonly versions: () => Versions
+  /** Returns that of one file; '' = it is missing. */
+  readonly versionOf: (name: string) => string
+  readonly listener: () => void
+}
+
 /** Reports changes of files in a folder, except those that this process made. */
 export class FolderWatch {
   readonly #folder: string
   readonly #timers: Timers
   readonly #versions: () => Versions
+  readonly #versionOf: (name: string) => string
   readonly #listener: () => void
   readonly #stopPolling: () => void
   #seen: Map<string, string>
   #watcher: FSWatcher | undefined
   #cancel: (() => void) | undefined
 
-  constructor(
-    folder: string,
-    timers: Timers,
-    { versions, listener }: { readonly versions: () => Versions; readonly listener: () => void },
-  ) {
+  constructor(folder: string, timers: Timers, { versions, versionOf, listener }: FolderWatchParts) {
     this.#folder = folder
     this.#timers = timers
     this.#versions = versions
+    this.#versionOf = versionOf
     this.#listener = listener
     this.#seen = new Map(versions())
     this.#begin()
@@ -39,10 +45,12 @@ export class FolderWatch {
   }
 
   /** Notes that this process changed files, whose changes are not reported. */
-  accept(isOwn: (name: string) => boolean): void {
-    const now = this.#versions()
-    for (const name of [...this.#seen.keys()]) if (isOwn(name)) this.#seen.delete(name)
-    for (const [name, version] of now) if (isOwn(name)) this.#seen.set(name, version)
+  accept(names: Iterable<string>): void {
+    for (const name of names) {
+      const version = this.#versionOf(name)
+      if (version === '') this.#seen.delete(name)
+      else this.#seen.set(name, version)
+    }
   }
 
   close(): void {

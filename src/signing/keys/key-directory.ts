@@ -115,7 +115,7 @@ export class KeyDirectory implements ImportStore {
     edit: (text: string | undefined) => string | undefined,
   ): Promise<void> {
     const name = stateName(zone)
-    await this.#change(beginsWith(name), () => {
+    await this.#change([name], () => {
       const before = this.#readState(zone)
       const text = edit(before)
       if (text !== undefined && text !== before) this.#write(name, text)
@@ -124,7 +124,7 @@ export class KeyDirectory implements ImportStore {
 
   async retire(id: string): Promise<void> {
     if (scanKeyId(id) === undefined) throw new InputError(undefined, `${id} is not the id of a key`)
-    await this.#change(beginsWith(id), () => {
+    await this.#change(filesOf(id), () => {
       const isStored = existsSync(join(this.#path, `${id}.key`))
       if (isStored) retirePair(this.#path, id)
       // It may be retired already, by a process that was killed before it noted that.
@@ -143,8 +143,8 @@ export class KeyDirectory implements ImportStore {
     const { zone, state } = keys
     const prefix = `K${fileNameOf(zone)}+`.toLowerCase()
     const isOfZone = (name: string): boolean => name.toLowerCase().startsWith(prefix)
-    const isOwn = (name: string): boolean => isOfZone(name) || name === stateName(zone)
-    return this.#change(isOwn, () => {
+    const changed = [stateName(zone)]
+    return this.#change(changed, () => {
       const names = new Set(namesIn(folder))
       const ids = idsOf(names).filter(isOfZone)
       const local = ids.map((id) => readKey(folder, id, names))
@@ -154,6 +154,7 @@ export class KeyDirectory implements ImportStore {
         const { name, text } = followMark(servers)
         this.#write(name, text)
       }
+      changed.push(...[...add.map(({ id }) => id), ...retire].flatMap(filesOf))
       for (const key of add) storePair(folder, key.id, textsOf(key))
       const isNewState = this.#readState(zone) !== state
       if (isNewState) this.#write(stateName(zone), state)
@@ -172,8 +173,11 @@ export class KeyDirectory implements ImportStore {
   }
 
   watch(listener: () => void): () => void {
-    const versions = (): ReadonlyMap<string, string> => this.#versions()
-    const watch = new FolderWatch(this.#path, this.#parts.timers, { versions, listener })
+    const watch = new FolderWatch(this.#path, this.#parts.timers, {
+      versions: () => this.#versions(),
+      versionOf: (name) => this.#versionOf(name),
+      listener,
+    })
     this.#watches.add(watch)
     return () => {
       this.#watches.delete(watch)
@@ -184,7 +188,7 @@ export class KeyDirectory implements ImportStore {
   get #new(): NewKeyStore {
     const { path, clock, generate } = this.#parts
     const store = (key: StoredKey): Promise<boolean> =>
-      this.#change(beginsWith(key.id), () => {
+      this.#change(filesOf(key.id), () => {
         if (this.#hasTag(key.zone, key.tag)) return false
         storePair(path, key.id, textsOf(key))
         return true
@@ -192,8 +196,8 @@ export class KeyDirectory implements ImportStore {
     return { place: path, clock, generate, store }
   }
 
-  /** Runs `work` under the lock. What it does to the files that `isOwn` selects is not reported as a change. */
-  async #change<T>(isOwn: (file: string) => boolean, work: () => T): Promise<T> {
+  /** Runs `work` under the lock. What it does to the files `own` is not reported as a change. */
+  async #change<T>(own: readonly string[], work: () => T): Promise<T> {
     try {
       return await this.#locked(() => {
         const servers = this.#parts.follows === undefined ? followedServers(this.#path) : ''
@@ -201,7 +205,7 @@ export class KeyDirectory implements ImportStore {
         return work()
       })
     } finally {
-      for (const watch of this.#watches) watch.accept(isOwn)
+      for (const watch of this.#watches) watch.accept(own)
     }
   }
 
@@ -298,8 +302,8 @@ export class KeyDirectory implements ImportStore {
   }
 }
 
-function beginsWith(prefix: string): (file: string) => boolean {
-  return (file) => file.startsWith(prefix)
+function filesOf(id: string): string[] {
+  return [`${id}.key`, `${id}.private`]
 }
 
 function ignoreInputError(error: unknown): void {

@@ -9,7 +9,7 @@ import type { KeyReport } from '../../base/telemetry/status.ts'
 import type { Timers } from '../../base/timers.ts'
 import type { HostPort } from '../../dns/host-port.ts'
 import { nameKey } from '../../dns/name/name.ts'
-import type { KeyStore } from '../keys/key-store.ts'
+import type { KeyStore, StoredKey } from '../keys/key-store.ts'
 import type { KeySource, ZoneKeys } from '../zone-keys.ts'
 import { notifyParent } from './notify-parent.ts'
 import { askParentDs } from './parent-ds.ts'
@@ -55,6 +55,9 @@ export class KeyManager implements KeySource {
   readonly #stops: (() => void)[] = []
   #storeFaults: readonly string[] = []
   #isStarted = false
+  #reading: Promise<void> | undefined
+  /** It begins after `#reading`. */
+  #nextReading: Promise<void> | undefined
 
   constructor(options: KeyManagerOptions) {
     this.#options = options
@@ -177,7 +180,17 @@ export class KeyManager implements KeySource {
     await Promise.all([...this.#zones.values()].map((rolls) => rolls.run()))
   }
 
-  async #reload(): Promise<void> {
+  /** Calls share a reading of the store that has not begun: the zones make their keys at one time. */
+  #reload(): Promise<void> {
+    this.#nextReading ??= (this.#reading ?? Promise.resolve()).then(() => {
+      this.#nextReading = undefined
+      this.#reading = this.#readStore()
+      return this.#reading
+    })
+    return this.#nextReading
+  }
+
+  async #readStore(): Promise<void> {
     const loaded = await this.#options.store.load().catch((error: unknown) => {
       if (!(error instanceof InputError)) throw error
       return error
@@ -191,10 +204,15 @@ export class KeyManager implements KeySource {
     }
     this.#storeFaults = texts
     if (!isLoaded) return
-    for (const [zone, rolls] of this.#zones) {
-      const own = loaded.keys.filter((key) => nameKey(key.zone) === zone)
-      rolls.setStored(own, faults.length === 0)
+    const keysOf = new Map<string, StoredKey[]>()
+    for (const key of loaded.keys) {
+      const zone = nameKey(key.zone)
+      const own = keysOf.get(zone)
+      if (own === undefined) keysOf.set(zone, [key])
+      else own.push(key)
     }
+    for (const [zone, rolls] of this.#zones)
+      rolls.setStored(keysOf.get(zone) ?? [], faults.length === 0)
   }
 }
 

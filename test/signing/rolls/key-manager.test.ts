@@ -406,3 +406,21 @@ t.test('once it waits for a DS, it asks the parent each minute', async (t) => {
   await minutes(8)
   t.strictSame(manager.notes, [])
 })
+
+t.test('zones that make their keys at one time share readings of the store', async (t) => {
+  const site = new Site()
+  const zones = Array.from({ length: 64 }, (_, i) => scanName(`zone${i}.example.`)!)
+  let readings = 0
+  const load = site.store.load.bind(site.store)
+  site.store.load = async () => {
+    readings++
+    // As long as a directory takes.
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    return load()
+  }
+  const manager = await site.open({ zones })
+  await until(() => zones.every((zone) => manager.find(zone) !== undefined), 'all keys')
+  t.ok(readings < zones.length / 2, `${readings} readings`)
+  for (const zone of zones) t.equal(manager.find(zone)!.dnskeys.length, 1)
+  manager.stop()
+})
