@@ -178,6 +178,10 @@ export class ManagedKeys implements ServedKeys {
     }
   }
 
+  publicOnly(): readonly string[] {
+    return this.#checked.filter(({ privateKey }) => privateKey === undefined).map(({ id }) => id)
+  }
+
   checkedKeys(zone: Uint8Array): readonly Uint8Array[] {
     const own = this.#checked.filter((key) => equalNames(key.zone, zone))
     return own.map(({ dnskey }) => dnskey)

@@ -26,6 +26,8 @@ export interface ServedKeys extends KeySource {
    * here. Rejects with InputError.
    */
   check(warn: KeyWarning, isOffline: boolean): number | Promise<number | undefined>
+  /** After `check`: ids of the keys without a private one, which other providers sign with (RFC 8901). */
+  publicOnly?(): readonly string[]
   /** After `check`: the DNSKEYs of a zone; none = they are not known. */
   checkedKeys(zone: Uint8Array): readonly Uint8Array[]
 }

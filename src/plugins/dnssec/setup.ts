@@ -20,6 +20,7 @@ import type { ServedKeys } from './served-keys.ts'
 import { ShareLink } from './share-link.ts'
 import { type BudgetMemory, createBudgetMemory, SignatureBudget } from './signature-budget.ts'
 import { type KeysOfZone, SigningZones } from './signing-zones.ts'
+import { unsignedAnswers } from './unsigned-answers.ts'
 import { warnOfUnsigned } from './unsigned-zones.ts'
 
 /** The root zone in wire form. */
@@ -129,6 +130,8 @@ function serveKeys(
     const memory = createBudgetMemory((secret) => randomFillSync(secret))
     for (const { apex, isClaimed } of signing.served()) if (!isClaimed) keys.manage(apex)
     await keys.start((warning) => c.log.warning(warning.print(), 'dnssec-key-warning'))
+    const unsigned = unsignedAnswers(c.block.directives, signing.denial)
+    if (unsigned !== '') c.log.warning(unsigned, 'dnssec-unsigned-answers')
     const publish = (): void => {
       const found = signing.served().map(({ apex }) => ({ zone: apex, keys: keys.find(apex) }))
       const state = { budget: memory, keys: found }
@@ -164,7 +167,14 @@ function checkOf(c: SetupContext, keys: ServedKeys, options: DnssecOptions): Che
       if (first !== undefined) throw new InputErrors(first, others)
       const count = await keys.check(warn, isOffline)
       const names = zones.map((zone) => printName(zone)).join(', ')
-      if (count !== undefined) read(`keys of ${names}: ${count}`)
+      const publicOnly = keys.publicOnly?.() ?? []
+      const note =
+        publicOnly.length === 0
+          ? ''
+          : `, of which another provider signs with ${publicOnly.join(', ')}`
+      if (count !== undefined) read(`keys of ${names}: ${count}${note}`)
+      const unsigned = unsignedAnswers(c.block.directives, options.policy.signing.denial)
+      if (unsigned !== '') warn(c.dispenser.error(unsigned))
       const { DELEGATION_CHECK } = await import('../../authority/delegation-check.ts')
       for (const zone of zones) {
         const dnskeys = keys.checkedKeys(zone)

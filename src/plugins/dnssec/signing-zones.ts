@@ -1,6 +1,6 @@
 import { isSubdomain } from '../../dns/name/name.ts'
 import type { SignedZone, ZoneSigning } from '../../signing/registry.ts'
-import type { KeySource, SigningPolicy, ZoneKeys } from '../../signing/zone-keys.ts'
+import type { DenialKind, KeySource, SigningPolicy, ZoneKeys } from '../../signing/zone-keys.ts'
 import { countLabels, ZoneSet } from '../../zone/lookup/zone-set.ts'
 
 /** A zone as the link finds it for a name. */
@@ -68,9 +68,13 @@ export class SigningZones implements ZoneSigning {
     return this.#list().map(({ apex }) => apex)
   }
 
+  get denial(): DenialKind {
+    return this.#settings.policy.denial
+  }
+
   /** True: the link also serves zones that sources claim. */
   get isCompact(): boolean {
-    return this.#settings.policy.denial === 'compact'
+    return this.denial === 'compact'
   }
 
   /** Directives of the block change answers: all zones need keys in every thread. */

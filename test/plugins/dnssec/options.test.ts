@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -224,6 +225,13 @@ t.test('keys of a directory', async (t) => {
   const second = setUp()
   await second.start()
   t.strictSame(dnskeysOf(second), dnskeys, 'and used again')
+
+  const [id = ''] = readdirSync(directory).flatMap((name) => /^(K.*)\.key$/.exec(name)?.[1] ?? [])
+  renameSync(join(directory, `${id}.private`), join(directory, 'away'))
+  const read: string[] = []
+  await second.check((what) => read.push(what))
+  t.strictSame(read, [`keys of example.org.: 1, of which another provider signs with ${id}`])
+  renameSync(join(directory, 'away'), join(directory, `${id}.private`))
 
   await writeKey(directory, 'example.net.')
   const [privateFile] = readdirSync(directory).filter((name) => /example\.org.*private$/.test(name))
