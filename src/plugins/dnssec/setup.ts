@@ -174,7 +174,7 @@ function checkOf(c: SetupContext, keys: ServedKeys, options: DnssecOptions): Che
           : `, of which another provider signs with ${publicOnly.join(', ')}`
       if (count !== undefined) read(`keys of ${names}: ${count}${note}`)
       const unsigned = unsignedAnswers(c.block.directives, options.policy.signing.denial)
-      if (unsigned !== '') warn(c.dispenser.error(unsigned))
+      if (unsigned !== '') warn(new InputError(options.keys.position, unsigned))
       const { DELEGATION_CHECK } = await import('../../authority/delegation-check.ts')
       for (const zone of zones) {
         const dnskeys = keys.checkedKeys(zone)
