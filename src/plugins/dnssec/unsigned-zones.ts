@@ -33,11 +33,12 @@ export function warnOfUnsigned(
       for (const zone of signing.apexes) {
         const isSigned = [...all].some((one) => one.of(zone) !== undefined)
         if (isExiting || isSigned || keys.find(zone) === undefined) continue
+        const name = printName(zone)
         log.warning(
-          `zone ${printName(zone)} is not signed any more: while its parent has a DS, resolvers that validate reject ` +
-            'its answers; restore `dnssec`, have the DS removed, and wait for its TTL before you remove `dnssec`',
+          `zone ${name} is not signed any more: while its parent has a DS, resolvers that validate reject its answers; ` +
+            `restore \`dnssec\`, and remove it after the DS: sextant keys roll ${name} --delegation unsigned`,
           'zone-unsigned',
-          { zone: printName(zone) },
+          { zone: name },
         )
       }
       lease.release()
