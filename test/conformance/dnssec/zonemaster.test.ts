@@ -306,13 +306,17 @@ const CHECKS: Readonly<Record<string, Check>> = {
     const flags = keys.map((key) => key.flags).sort()
     return [flags.join() === (isSplit ? '256,257' : '257') ? '' : flags.join()]
   },
-  'a ZSK signs no keys, a KSK nothing else': async ({ apex, keys, isSplit }) => {
+  'a ZSK does not sign DNSKEY, a KSK nothing but keys, and both sign CDS': async ({
+    apex,
+    keys,
+    isSplit,
+  }) => {
     if (!isSplit) return []
     const zsk = keys.find(({ flags }) => flags === 256)
     const ksk = keys.find(({ flags }) => flags === 257)
     return [
       signsWith(await apex(RRType.DNSKEY), zsk) ? 'the ZSK signs DNSKEY' : '',
-      signsWith(await apex(RRType.CDS), zsk) ? 'the ZSK signs CDS' : '',
+      signsWith(await apex(RRType.CDS), zsk) ? '' : 'the ZSK does not sign CDS',
       signsWith(await apex(RRType.SOA), ksk) ? 'the KSK signs SOA' : '',
     ]
   },
