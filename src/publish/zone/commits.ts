@@ -70,10 +70,19 @@ export class Commits {
     if (isReady) this.#publish(startMs)
   }
 
+  /** Never rejects. */
   #release(): Promise<void> | undefined {
     const zones = this.#zones.filter(({ isReleasable }) => isReleasable)
     if (zones.length === 0) return undefined
-    return Promise.all(zones.map((zone) => zone.release())).then(() => {})
+    const released = zones.map((zone) => {
+      return zone.release().catch((error: unknown) => this.#noteFailure(zone, error))
+    })
+    return Promise.all(released).then(() => {})
+  }
+
+  #noteFailure(zone: PublishedZone, error: unknown): void {
+    this.#failed.add(zone)
+    zone.signatures?.noteFault(error)
   }
 
   #commitReleased(startMs: number): Promise<void> | undefined {
@@ -165,15 +174,10 @@ export class Commits {
 
   /** Never rejects. */
   #signOnce(zone: PublishedZone): Promise<void> | undefined {
-    const { signatures } = zone
-    const refuse = (error: unknown): void => {
-      this.#failed.add(zone)
-      signatures?.noteFault(error)
-    }
     try {
-      return signatures?.sign()?.catch(refuse)
+      return zone.signatures?.sign()?.catch((error: unknown) => this.#noteFailure(zone, error))
     } catch (error) {
-      refuse(error)
+      this.#noteFailure(zone, error)
       return undefined
     }
   }

@@ -168,11 +168,11 @@ export class PublishedZone {
     return MADE_BY_SIGNERS.has(type) || this.signatures.refused.has(owner, type)
   }
 
-  /** Applies the changes that were held back. Meanwhile, no change may be applied. */
+  /** Applies the changes that were held back. Meanwhile, no change may be applied. Rejects if the image is full. */
   async release(): Promise<void> {
     if (this.#held === undefined) return
-    this.#mayPass = true
     await runInSlices(this.#held.release(this.records), this.#parts.clock)
+    this.#mayPass = true
   }
 
   /**
@@ -184,7 +184,7 @@ export class PublishedZone {
     this.#mayPass = false
     this.#isRaised = false
     if (this.#isServed) await runInSlices(takeBack(image, this.#id!, this.apex), clock)
-    else this.#removeZone()
+    else if (this.#id !== undefined) this.#removeZone(this.#id)
     this.serial = this.#published.serial
     this.#digest = this.#published.digest
     this.#held?.takenBack()
@@ -249,8 +249,8 @@ export class PublishedZone {
     return this.#content
   }
 
-  #removeZone(): void {
-    this.#parts.image.removeZone(this.#id!)
+  #removeZone(id: ZoneId): void {
+    this.#parts.image.removeZone(id)
     this.#id = undefined
     this.#content = undefined
     this.signatures?.reset()

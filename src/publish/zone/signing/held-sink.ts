@@ -14,16 +14,18 @@ const NOTED_MAX = 10_000
 export class HeldSink implements RRsetSink {
   readonly #to: () => Required<RRsetSink>
   readonly #isHolding: () => boolean
+  readonly #notedMax: number
   /** Types of the RRsets that changed since the last publication, by `nameKey` of the owner. */
   readonly #changed = new Map<string, Set<number>>()
   /** Any RRset may have changed, and only those that were removed are noted: so it is until the first publication. */
   #isAll = true
   #isEmpty = true
 
-  /** `isHolding`: whether the zone cannot be signed now. */
-  constructor(to: () => Required<RRsetSink>, isHolding: () => boolean) {
+  /** `isHolding`: whether the zone cannot be signed now. `notedMax`: names that are noted. */
+  constructor(to: () => Required<RRsetSink>, isHolding: () => boolean, notedMax = NOTED_MAX) {
     this.#to = to
     this.#isHolding = isHolding
+    this.#notedMax = notedMax
   }
 
   /** False while changes are held back. */
@@ -45,6 +47,7 @@ export class HeldSink implements RRsetSink {
   }
 
   declare(owner: Uint8Array, isDeclared: boolean): void {
+    if (!isDeclared) this.noteRemoved(owner, DECLARED_NAME)
     if (this.#pass(owner, DECLARED_NAME)) this.#to().declare(owner, isDeclared)
   }
 
@@ -95,7 +98,7 @@ export class HeldSink implements RRsetSink {
   /** Notes a change. Nothing passes before the held changes are released, so changes of one RRset keep their order. */
   #pass(owner: Uint8Array, type: number): boolean {
     if (!this.#isAll) this.#note(owner, type)
-    this.#isAll ||= this.#changed.size > NOTED_MAX
+    this.#isAll ||= this.#changed.size > this.#notedMax
     if (this.#isEmpty) this.#isEmpty = !this.#isHolding()
     return this.#isEmpty
   }
