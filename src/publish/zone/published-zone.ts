@@ -196,15 +196,18 @@ export class PublishedZone {
     this.signatures?.note(owner, type)
   }
 
-  /** Gives the content its serial. */
+  /** Gives the content its serial. @throws InputError if the image is full. */
   raiseSerial(): void {
     const { image, serials, place, clock } = this.#parts
-    this.#digest = this.#contentDigest()
-    const content = { zone: this.text, place, digest: this.#digestOfAll() }
-    this.serial = serials.serialFor(content, clock.now())
-    const soa = composeSoa(this.#mname, this.#rname, this.serial)
+    const digest = this.#contentDigest()
+    const content = { zone: this.text, place, digest: this.#digestOfAll(digest) }
+    const serial = serials.serialFor(content, clock.now())
+    const soa = composeSoa(this.#mname, this.#rname, serial)
     const set = { type: RRType.SOA, ttlSeconds: SOA_TTL_SECONDS, rdata: [soa] }
-    if (!image.putRRset(this.#id!, this.apex, set)) return
+    const isPut = image.putRRset(this.#id!, this.apex, set)
+    this.#digest = digest
+    this.serial = serial
+    if (!isPut) return
     this.#isRaised = true
     this.signatures?.note(this.apex, RRType.SOA)
   }
@@ -228,8 +231,8 @@ export class PublishedZone {
   }
 
   /** Returns a digest of everything that is served of the zone except the serial. */
-  #digestOfAll(): string {
-    return `${this.#digest}/${printName(this.#mname)}/${printName(this.#rname)}`
+  #digestOfAll(digest = this.#digest): string {
+    return `${digest}/${printName(this.#mname)}/${printName(this.#rname)}`
   }
 
   #openSink(): ContentSink {

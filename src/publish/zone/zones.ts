@@ -308,13 +308,16 @@ export class PublishedZones {
   /** New changes wait if the commit waits for the GEO classes: they may have other unknown codes. */
   #commit(startMs: number): void {
     const published = this.#commits.commit(startMs)
-    if (published !== undefined) void this.#resumeAfter(published)
+    if (published !== undefined) void this.#guarded(() => this.#resumeAfter(published))
   }
 
   async #resumeAfter(published: Promise<void>): Promise<void> {
     this.#waiting ??= new Map()
-    await published
-    this.#resume()
+    try {
+      await published
+    } finally {
+      this.#resume()
+    }
   }
 
   /** Publishes what is applied, then applies the changes that waited; these may have to wait again. */

@@ -89,6 +89,35 @@ t.test('a zone that was never signed is not served, and the others are', async (
   stage.stop()
 })
 
+t.test('an image that is full while held changes are put, or get a serial', async (t) => {
+  for (const type of [RRType.A, RRType.SOA]) {
+    const second = new TestKeys(keysOf([KEY]))
+    const stage = await open(new TestKeys(keysOf([KEY])), second)
+    const { image } = stage
+    second.change(keysOf([BROKEN]))
+    stage.put(given('second', 2))
+    await pass(stage)
+    const putRRset = image.putRRset.bind(image)
+    let faults = 0
+    image.putRRset = (zone, owner, data) => {
+      if (zone !== image.findZone(wire('second.example.')) || data.type !== type || faults > 0)
+        return putRRset(zone, owner, data)
+      faults++
+      throw new InputError(undefined, 'the image is full')
+    }
+    second.change(keysOf([KEY]))
+    await untilServed(stage, 'second', 2)
+    t.equal(faults, 1)
+    const soa = readRRset(image.reader(), wire('second.example.'), RRType.SOA)!.rdata[0]!
+    const serial = Buffer.from(soa).readUInt32BE(soa.length - 20)
+    t.equal(serial, stage.zones.zones[1]!.serial, 'the SOA has the serial of the version')
+    stage.put(given('k', 2))
+    await untilServed(stage, 'k', 2)
+    t.strictSame(stage.faultsOf(wire('a.k.example.com.'), RRType.A, CLIENTS.nowhere), [])
+    stage.stop()
+  }
+})
+
 t.test('an image that is full while content is taken back is not published', async (t) => {
   const second = new TestKeys(keysOf([KEY]))
   const stage = await open(new TestKeys(keysOf([KEY])), second)
