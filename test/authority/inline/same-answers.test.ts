@@ -89,8 +89,10 @@ for (const denial of Object.keys(ZONES) as (keyof typeof ZONES)[]) {
         const text = zoneText(entries)
         await comparison.compare(text, names(text))
       })
-      await fc.assert(property, { numRuns: runs(ZONES[denial]), includeErrorInReport: true })
-      t.ok(comparison.asked > 500, `${comparison.asked} answers`)
+      const numRuns = runs(ZONES[denial])
+      await fc.assert(property, { numRuns, includeErrorInReport: true })
+      // An empty zone has at least four names to ask for.
+      t.ok(comparison.asked >= 4 * numRuns, `${comparison.asked} answers`)
     },
   )
 }
