@@ -215,6 +215,44 @@ function leave(stage: SignedStage): Process {
   return { keys, table, serials, clock, image: image.copy(), earlier: zones.facts }
 }
 
+t.test(
+  'after a restart with a key that fails, the last signed version is served until it is mended',
+  async (t) => {
+    const records = fc.array(arbitraryRecord, { maxLength: 4 })
+    await fc.assert(
+      fc.asyncProperty(records, records, arbitraryStep, async (before, after, step) => {
+        const first = await SignedStage.open(
+          { keys: new TestKeys(keysOf([KEY])), settings: CLOSED },
+          before,
+        )
+        const contents = contentsOf(first)
+        const left = leave(first)
+        left.keys.keys = keysOf([breakKey().key], [KEY])
+        const second = await SignedStage.open({ ...left, settings: CLOSED }, after)
+        t.strictSame(contentsOf(second), contents)
+        t.strictSame(second.zones.facts, left.earlier)
+        t.ok(second.image.isPublished)
+        if (step.kind === 'put' || step.kind === 'remove' || step.kind === 'down')
+          await take(second, step)
+        t.strictSame(contentsOf(second), contents)
+        t.strictSame(faultsOf(second), [])
+        second.keys.change(keysOf([KEY]))
+        await mend(second)
+        t.strictSame(faultsOf(second), [])
+        const afresh = await SignedStage.open(
+          { keys: new TestKeys(keysOf([KEY])), settings: CLOSED, health: second.health },
+          second.givens.values(),
+        )
+        t.strictSame(recordsOf(second), recordsOf(afresh), 'as of one load')
+        afresh.stop()
+        second.stop()
+        return t.passing()
+      }),
+      { numRuns: runs(60) },
+    )
+  },
+)
+
 t.test('a restart from a snapshot, or a reload, signs nothing', async (t) => {
   const first = await SignedStage.open({ keys: new TestKeys(keysOf([KEY])) }, [GEO])
   t.ok(first.made > 10, `made ${first.made}`)
