@@ -96,6 +96,13 @@ async function fill(cluster: Cluster): Promise<void> {
     ports: [HTTP],
     endpoints: [{ addresses: ['10.1.0.1'], hostname: 'db-0' }, { addresses: ['10.1.0.2'] }],
   })
+  await cluster.must('POST', SERVICES, service('churn', { clusterIP: 'None', ports: [HTTP] }))
+  await cluster.must('POST', SLICES, {
+    addressType: 'IPv4',
+    metadata: { name: 'churn-1', labels: { 'kubernetes.io/service-name': 'churn' } },
+    ports: [HTTP],
+    endpoints: endpointsOf(0),
+  })
   await cluster.must('POST', '/api/v1/namespaces/shop/serviceaccounts', {
     metadata: { name: 'default' },
   })
@@ -104,6 +111,24 @@ async function fill(cluster: Cluster): Promise<void> {
   await cluster.must('POST', pods, { metadata: { name: 'p' }, spec })
   const status = { podIP: '10.1.0.9', podIPs: [{ ip: '10.1.0.9' }] }
   await cluster.must('PATCH', `${pods}/p/status`, { status })
+}
+
+/** Endpoints that come and go: none, or up to three. */
+function endpointsOf(round: number): object[] {
+  return Array.from({ length: round % 4 }, (_, i) => {
+    return { addresses: [`10.1.1.${round + i + 1}`], hostname: `pod-${i}` }
+  })
+}
+
+/** Asks for names of the endpoints that come and go; returns what is not validated. */
+async function faultsOfChurn({ port }: RunningResolver): Promise<string[]> {
+  const names = ['churn', 'pod-0.churn', 'pod-2.churn', '_http._tcp.churn']
+  const words = names.map((name) => [`${name}.${SVC}`, name.startsWith('_') ? 'SRV' : 'A'])
+  const replies = await askEach(port, ['+dnssec', '+rec'], words)
+  return replies.flatMap(({ status, flags }, i) => {
+    const isSo = status === 'NOERROR' && flags.includes('ad')
+    return isSo ? [] : [`${words[i]!.join(' ')}: ${status} ${flags.join(' ')}`]
+  })
 }
 
 /** The DNSKEY record of the only key of a zone in a directory. */
@@ -178,22 +203,24 @@ t.test('the signed names of a cluster', NEEDS, async (t) => {
         externalIPs: ['192.0.2.90'],
       }
       await cluster.must('POST', SERVICES, service(`more-${round}`, more))
+      await cluster.must('PATCH', `${SLICES}/churn-1`, { endpoints: endpointsOf(round) })
       if (round % 2 === 1) await cluster.must('DELETE', `${SERVICES}/more-${round - 1}`)
     }
   })().finally(() => {
     isChanging = false
   })
+  const inner = resolvers.get('cluster.local')!
   while (isChanging) {
+    for (const fault of await faultsOfChurn(inner)) faults.add(fault)
     for (const [zone, resolver] of resolvers)
       for (const fault of await faultsAt(resolver, zone)) faults.add(fault)
   }
   await changes
-  t.strictSame([...faults], [], 'while Services come and go')
+  t.strictSame([...faults], [], 'while Services and endpoints come and go')
 
   await cluster.must('POST', SERVICES, service('fresh', { clusterIP: '10.0.0.99', ports: [HTTP] }))
-  const fresh = resolvers.get('cluster.local')!
   const isFound = async (): Promise<boolean> => {
-    const [reply] = await askEach(fresh.port, ['+dnssec', '+rec'], [[`fresh.${SVC}`, 'A']])
+    const [reply] = await askEach(inner.port, ['+dnssec', '+rec'], [[`fresh.${SVC}`, 'A']])
     t.equal(reply!.status, 'NOERROR')
     t.ok(reply!.flags.includes('ad'))
     return reply!.answer.some((line) => line.includes(' A 10.0.0.99'))

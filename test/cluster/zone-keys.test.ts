@@ -253,16 +253,25 @@ const FAULTS: Readonly<
 > = {
   'is deleted': [
     () => undefined,
-    /Secret sextant-system\/sextant-zone-keys does not exist; create it/,
+    /Secret sextant-system\/sextant-zone-keys does not exist; create it: kubectl create secret generic -n sextant-system sextant-zone-keys/,
   ],
-  'is emptied': [() => ({}), /has lost the state of the rolls/],
-  'loses its private keys': [(members) => pick(members, /(key|state)$/), /lacks private keys/],
+  'is emptied': [() => ({}), /has lost the state of the rolls; restore a backup of it/],
+  'loses its private keys': [
+    (members) => pick(members, /(key|state)$/),
+    /lacks private keys in use: Kk\.example\.\+013\+\d+; restore them, or replace/,
+  ],
   'has a broken private key': [
     (members) => replace(members, /private$/, 'Private-key-format: v1.3\nAlgorithm: 13\n'),
-    /\.private/,
+    /Secret sextant-system\/sextant-zone-keys, Kk\.example\._013_\d+\.private:1: the line PrivateKey is missing/,
   ],
-  'has a broken public key': [(members) => replace(members, /key$/, 'nonsense'), /\.key/],
-  'has a broken state': [(members) => replace(members, /state$/, '{'), /state/],
+  'has a broken public key': [
+    (members) => replace(members, /key$/, 'nonsense'),
+    /Secret sextant-system\/sextant-zone-keys, Kk\.example\._013_\d+\.key:1: the record must be OWNER/,
+  ],
+  'has a broken state': [
+    (members) => replace(members, /state$/, '{'),
+    /the state of key rolls must begin with 'sextant key rolls 1'; the zone stays signed/,
+  ],
 }
 
 function pick(members: Members, pattern: RegExp): Members {
